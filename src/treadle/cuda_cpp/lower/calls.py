@@ -76,6 +76,7 @@ from treadle.cuda_cpp.semantics.types import (
     VectorType,
     Void,
     all_fields,
+    decay,
     innermost,
     ir_type,
 )
@@ -143,7 +144,8 @@ def _by_arguments(node: tree.Call, operands: Operands | None) -> FunctionSet | N
         return None
     found: dict[int, Overload] = {}
     for value in operands.values:
-        type = getattr(value, "type", None)
+        type = decay(getattr(value, "type", VOID))
+        type = type.to if isinstance(type, Pointer) else type
         scope = type.scope.parent if isinstance(type, ClassType) and type.scope else None
         while scope is not None and scope.kind != "namespace":
             scope = scope.parent

@@ -26,8 +26,8 @@ _STANDARD_LIBRARY = (
     "needs of it in the file"
 )
 _COOPERATIVE_GROUPS = (
-    "declares a part of cooperative groups that is not supported: use thread_block and tiles of 32 "
-    "threads, or __syncthreads and the __shfl_*_sync functions"
+    "declares a part of cooperative groups that is not supported: use thread_block and its tiles, "
+    "or __syncthreads and the __shfl_*_sync functions"
 )
 _TENSOR_CORES = (
     "declares tensor-core fragments, which only CUDA has: write the product with shared memory, or "
@@ -56,10 +56,6 @@ _MISSING = {
     "cuda_fp4.h": _NARROW_FLOATS,
     "cuda_fp6.h": _NARROW_FLOATS,
     "cuda_fp8.h": _NARROW_FLOATS,
-    "cuda_pipeline.h": (
-        "declares asynchronous copies to shared memory, which are not supported: copy with plain "
-        "assignments and __syncthreads"
-    ),
     "cuda_awbarrier.h": "declares split barriers, which are not supported: use __syncthreads",
     "cuda_texture_types.h": (
         "declares textures, which are not supported: pass the image as a pointer and index it"

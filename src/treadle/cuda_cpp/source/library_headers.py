@@ -20,6 +20,7 @@ _FOLDER = Path(__file__).parent / "library"
 
 # The parts of each namespace, in their order in a file: each may include earlier ones.
 _PARTS = {
+    "": ("atomics.cuh",),  # what nvcc declares itself
     "std": (
         "type_traits.cuh", "limits.cuh", "utility.cuh", "array.cuh", "bit.cuh", "algorithm.cuh",
         "complex.cuh", "functional.cuh", "tuple.cuh",
@@ -48,7 +49,15 @@ _STANDARD = {
 }
 _FILES = {
     "cooperative_groups.h": "cooperative_groups.cuh",
-    "cooperative_groups/reduce.h": "cooperative_groups.cuh",
+    **dict.fromkeys(
+        (f"cooperative_groups/{name}.h" for name in ("memcpy_async", "reduce", "scan")),
+        "cooperative_groups.cuh",
+    ),
+    **dict.fromkeys(("cuda/atomic", "cuda/std/atomic", "cuda_atomic.cuh"), "cuda_atomic.cuh"),
+    **dict.fromkeys(
+        ("cuda/barrier", "cuda/pipeline", "cuda_pipeline.h", "cuda_pipeline_primitives.h"),
+        "cuda_pipeline.cuh",
+    ),
     **_STANDARD,
     **{f"cuda/std/{name}": file for name, file in _STANDARD.items()},
     **{file: file for file in PARTS},
@@ -80,7 +89,7 @@ def parts_for(texts: Sequence[str], asked: set[str], included: set[str]) -> list
     names that occur in `texts`, its tokens. The parts of `included` namespaces count, and `std`.
     """
     wanted = set(asked)
-    for space in ("std", *sorted(included - {"std"})):
+    for space in ("", "std", *sorted(included - {"", "std"})):
         named = _named(texts, space)
         wanted |= {file for file in _PARTS[space] if not named.isdisjoint(_declared(file))}
     for file in reversed(PARTS):
@@ -92,6 +101,8 @@ def parts_for(texts: Sequence[str], asked: set[str], included: set[str]) -> list
 
 def _named(texts: Sequence[str], space: str) -> set[str]:
     """The names that follow `space::`; all names if there is a `using namespace` of it."""
+    if not space:
+        return set(texts)
     found: set[str] = set()
     for at, text in enumerate(texts):
         if text == space:

@@ -91,7 +91,21 @@ struct thread_block_tile {
     }
     __device__ static int any(int holds) { return ballot(holds) != 0; }
     __device__ static int all(int holds) { return ballot(!holds) == 0; }
+    template <class T> __device__ static unsigned int match_any(T value) {
+        return __match_any_sync(members(), value) >> first_lane();
+    }
+    template <class T> __device__ static unsigned int match_all(T value, int &same) {
+        unsigned int own = __match_any_sync(members(), value);
+        same = own == members();
+        return same ? own >> first_lane() : 0u;
+    }
 };
+
+template <unsigned int Size = 1024> struct block_tile_memory { int unused; };
+template <class Memory> __device__ inline thread_block this_thread_block(Memory &) { return thread_block(); }
+
+// One thread by itself.
+__device__ inline thread_block_tile<1> this_thread() { return thread_block_tile<1>(); }
 
 template <unsigned int Size, class Group>
 __device__ inline thread_block_tile<Size> tiled_partition(const Group &) {
@@ -123,6 +137,21 @@ struct coalesced_group {
     template <class T> __device__ T shfl(T value, unsigned int source) const {
         int lane = lane_of(source);
         return __shfl_sync(members, value, lane);
+    }
+    template <class T> __device__ T shfl_up(T value, unsigned int by) const {
+        unsigned int rank = thread_rank();
+        return shfl(value, rank < by ? rank : rank - by);
+    }
+    template <class T> __device__ T shfl_down(T value, unsigned int by) const {
+        unsigned int rank = thread_rank();
+        return shfl(value, rank + by < size() ? rank + by : rank);
+    }
+    __device__ unsigned int ballot(int holds) const {
+        unsigned int those = ballot_in_warp(holds), left = members, found = 0;
+        for (unsigned int rank = 0; left != 0; ++rank, left &= left - 1u)
+            if (those & left & (0u - left))
+                found |= 1u << rank;
+        return found;
     }
     __device__ unsigned int ballot_in_warp(int holds) const {
         return __ballot_sync(members, holds);
@@ -193,5 +222,58 @@ __device__ inline T reduce(const coalesced_group &group, T value, Operation oper
         result = operation(result, __shfl_sync(group.members, value, __ffs((int)left) - 1));
     return result;
 }
+
+template <unsigned int Size, class T, class Operation>
+__device__ inline T inclusive_scan(const thread_block_tile<Size> &tile, T value, Operation operation) {
+    for (unsigned int by = 1; by < Size; by *= 2) {
+        T other = tile.shfl_up(value, by);
+        if (tile.thread_rank() >= by)
+            value = operation(other, value);
+    }
+    return value;
+}
+template <unsigned int Size, class T>
+__device__ inline T inclusive_scan(const thread_block_tile<Size> &tile, T value) {
+    return inclusive_scan(tile, value, plus<T>());
+}
+template <class T, class Operation>
+__device__ inline T inclusive_scan(const coalesced_group &group, T value, Operation operation) {
+    int own = thread_block::thread_rank() % 32, first = __ffs((int)group.members) - 1;
+    T sum = value;
+    for (unsigned int left = group.members; left != 0; left &= left - 1u) {
+        int lane = __ffs((int)left) - 1;
+        T other = __shfl_sync(group.members, value, lane);
+        if (lane <= own)
+            sum = lane == first ? other : operation(sum, other);
+    }
+    return sum;
+}
+template <class T> __device__ inline T inclusive_scan(const coalesced_group &group, T value) {
+    return inclusive_scan(group, value, plus<T>());
+}
+// The first thread of a scan without a neutral element is undefined in CUDA, and has 0 here.
+template <class Group, class T, class Operation>
+__device__ inline T exclusive_scan(const Group &group, T value, Operation operation) {
+    T before = group.shfl_up(inclusive_scan(group, value, operation), 1);
+    return group.thread_rank() == 0 ? (T)0 : before;
+}
+template <class Group, class T> __device__ inline T exclusive_scan(const Group &group, T value) {
+    return exclusive_scan(group, value, plus<T>());
+}
+
+template <class Group, class Function> __device__ inline void invoke_one(const Group &group, Function function) {
+    if (group.thread_rank() == 0)
+        function();
+}
+
+// Copies are done at once; `wait` makes them known to the group.
+template <class Group, class T, class Size>
+__device__ inline void memcpy_async(const Group &group, T *to, const T *from, Size bytes) {
+    size_t size = bytes;
+    for (int i = (int)group.thread_rank(); i < (int)(size / sizeof(T)); i += (int)group.size())
+        to[i] = from[i];
+}
+template <class Group> __device__ inline void wait(const Group &group) { group.sync(); }
+template <unsigned int Stages, class Group> __device__ inline void wait_prior(const Group &group) { group.sync(); }
 
 }  // namespace cooperative_groups

@@ -33,6 +33,8 @@ template <class K, class V> struct KeyValuePair {
     typedef V Value;
     K key;
     V value;
+    __host__ __device__ KeyValuePair() {}
+    __host__ __device__ KeyValuePair(const K &k, const V &v) : key(k), value(v) {}
     __host__ __device__ bool operator!=(const KeyValuePair &b) const { return value != b.value || key != b.key; }
 };
 struct ArgMax {

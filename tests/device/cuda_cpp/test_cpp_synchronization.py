@@ -1,0 +1,130 @@
+"""<cuda/atomic>, <cuda/barrier>, <cuda/pipeline>, and what <cooperative_groups/…> has beside tiles."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import treadle as td
+
+SOURCE = """
+#include <cuda/atomic>
+#include <cuda/barrier>
+#include <cuda/pipeline>
+#include <cooperative_groups/memcpy_async.h>
+#include <cooperative_groups/scan.h>
+namespace cg = cooperative_groups;
+#define RELAXED cuda::memory_order_relaxed
+
+__global__ void counters(int *out)
+{
+    __nv_atomic_fetch_add(&out[0], 2, __NV_ATOMIC_RELAXED, __NV_THREAD_SCOPE_DEVICE);
+    cuda::atomic_ref<int, cuda::thread_scope_device> shared_by_all(out[1]);
+    shared_by_all.fetch_add(3, RELAXED);
+    shared_by_all.fetch_max(40, RELAXED);
+    __shared__ cuda::atomic<int, cuda::thread_scope_block> counter;
+    if (threadIdx.x == 0)
+        counter.store(10, RELAXED);
+    __syncthreads();
+    counter.fetch_sub(1, RELAXED);
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        out[2] = counter.load(RELAXED);
+        int expected = 5;
+        out[3] = counter.compare_exchange_strong(expected, 7, RELAXED, RELAXED);
+        out[4] = expected;
+        out[5] = counter.compare_exchange_weak(expected, 7, RELAXED, RELAXED);
+        out[6] = counter.exchange(8, RELAXED);
+        out[7] = __nv_atomic_load_n(&out[0], __NV_ATOMIC_RELAXED, __NV_THREAD_SCOPE_DEVICE);
+        out[8] = 1;
+        out[9] = __nv_atomic_compare_exchange_n(&out[8], &expected, 9, false, __NV_ATOMIC_RELAXED,
+                                                __NV_ATOMIC_RELAXED) * 100 + expected;
+    }
+}
+
+__global__ void copies(const int *x, int *out)
+{
+    __shared__ int s[64];
+    __shared__ cuda::barrier<cuda::thread_scope_block> barrier;
+    auto block = cg::this_thread_block();
+    int t = threadIdx.x;
+    if (block.thread_rank() == 0)
+        init(&barrier, block.size());
+    block.sync();
+    cuda::memcpy_async(block, s, x, sizeof(int) * 64, barrier);
+    barrier.wait(barrier.arrive());
+    *(out + t) = s[63 - t];
+    block.sync();
+    cg::memcpy_async(block, s, x, cuda::aligned_size_t<4>(256));
+    cg::wait(block);
+    out[64 + t] = s[(t + 1) % 64];
+    block.sync();
+    auto pipe = cuda::make_pipeline();
+    pipe.producer_acquire();
+    cuda::memcpy_async(&s[t], &x[63 - t], sizeof(int), pipe);
+    pipe.producer_commit();
+    pipe.consumer_wait();
+    out[128 + t] = s[t];
+    __pipeline_memcpy_async(&s[t], &x[t], sizeof(int));
+    __pipeline_commit();
+    __pipeline_wait_prior(0);
+    out[192 + t] = s[t];
+    pipe.consumer_release();
+}
+
+__global__ void parts(const int *x, int *out)
+{
+    auto warp = cg::tiled_partition<32>(cg::this_thread_block());
+    auto odd = cg::binary_partition(warp, x[threadIdx.x] % 2);
+    int value = x[threadIdx.x];
+    out[threadIdx.x] = cg::inclusive_scan(odd, value);
+    out[32 + threadIdx.x] = odd.shfl_up(value, 1) + 1000 * odd.ballot(value > 50);
+    auto tile = cg::tiled_partition<16>(cg::this_thread_block());
+    out[64 + threadIdx.x] = cg::exclusive_scan(tile, value);
+    out[96 + threadIdx.x] = cg::inclusive_scan(tile, value, cg::greater<int>());
+    out[128 + threadIdx.x] = tile.match_any(value % 4);
+}
+"""
+
+
+def test_atomics_of_libcu(device):
+    out = td.zeros(10, dtype=td.int32, device=device)
+    td.cuda_module(SOURCE).counters[1, 33](out)
+    counted = out.tolist()
+    assert counted[0] == 66
+    assert counted[1] >= 40 + 0 and counted[1] <= 40 + 3 * 33  # noqa: PT018 - in any order
+    assert counted[2:8] == [10 - 33, 0, 10 - 33, 1, 7, 66]
+    assert counted[8:] == [1, 1]
+
+
+def test_copies_and_barriers(device):
+    x = np.random.default_rng().integers(0, 99, 64).astype(np.int32)
+    out = td.full((256,), -77, dtype=td.int32, device=device)
+    td.cuda_module(SOURCE).copies[1, 64](td.asarray(x, device=device), out)
+    assert (out.numpy().reshape(4, 64) == [x[::-1], np.roll(x, -1), x[::-1], x]).all()
+
+
+def test_scans_of_tiles_and_parts():
+    x = np.random.default_rng().integers(0, 99, 32).astype(np.int32)
+    out = td.full((160,), -77, dtype=td.int32, device="cpu")
+    td.cuda_module(SOURCE).parts[1, 32](td.asarray(x, device="cpu"), out)
+    tiles = x.reshape(2, 16)
+    same = (tiles[:, :, None] % 4 == tiles[:, None] % 4) @ (1 << np.arange(16))
+    expected = np.zeros((5, 32), int)
+    expected[2] = (tiles.cumsum(1) - tiles).ravel()
+    expected[3] = np.maximum.accumulate(tiles, 1).ravel()
+    expected[4] = same.ravel()
+    for odd in (0, 1):
+        lanes = np.flatnonzero(x % 2 == odd)
+        own = x[lanes]
+        expected[0, lanes] = own.cumsum()
+        above = ((own > 50) << np.arange(own.size)).sum()
+        expected[1, lanes] = np.concatenate([own[:1], own[:-1]]) + 1000 * above
+    assert (out.numpy().reshape(5, 32) == expected.astype(np.int32)).all()
+
+
+def test_a_barrier_of_fewer_threads_fails():
+    source = SOURCE.replace("block.size());", "block.size() / 2);")
+    x = td.zeros(64, dtype=td.int32, device="cpu")
+    with pytest.raises(td.errors.LaunchError, match="count"):
+        td.cuda_module(source).copies[1, 64](x, td.zeros(448, dtype=td.int32, device="cpu"))
