@@ -1,4 +1,4 @@
-"""<cuda/atomic>, <cuda/barrier>, <cuda/pipeline>, and what <cooperative_groups/…> has beside tiles."""
+"""<cuda/atomic>, <cuda/barrier>, <cuda/pipeline>, and scans and copies of cooperative groups."""
 
 from __future__ import annotations
 
