@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import ctypes
 import subprocess
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -60,3 +61,16 @@ def by_device(source: str, values: tuple[int, ...], device: Any) -> list[int]:
 def check(source: str, device: Any, *values: int, standard: str = "c++17") -> None:
     """The kernel of a file writes the same on a device as on the host."""
     assert by_device(source, values, device) == by_host(source, values, standard)
+
+
+def in_one_kernel(features: Sequence[tuple[str, str]]) -> str:
+    """A file with a kernel that computes several things: of each what stands before, and what
+    writes to `out[k++]`."""
+    parts, calls = [], []
+    for number, (before, body) in enumerate(features):
+        name = f"feature_{number}"
+        head = "__device__ void run(const int *in, int n, int *out, int &k)"
+        parts.append(f"namespace {name} {{\n{before}\n{head}\n{{\n{body}\n}}\n}}")
+        calls.append(f"    {name}::run(in, in[0], out, k);")
+    kernel = "__global__ void kernel(const int *in, int *out)\n{\n    int k = 0;"
+    return "\n".join((*parts, kernel, *calls, "}"))

@@ -16,6 +16,7 @@ from treadle.core.errors import (
 )
 from treadle.core.nesting import deep_nesting
 from treadle.cuda_cpp.kernel import Kernel
+from treadle.cuda_cpp.overloaded import OverloadedKernel
 from treadle.cuda_cpp.program import KernelInstance, KernelTemplate, Note, Program
 from treadle.cuda_cpp.report import KernelReport, Report
 from treadle.cuda_cpp.template_arguments import as_written
@@ -65,8 +66,8 @@ class CudaModule:
         They are dtypes (`td.f32`), vector types, `@td.struct` classes, ints, bools, or C++ as
         strings ("unsigned char"). AttributeError for an unknown name lists the kernels.
         """
-        template = self.template(name)
         written = tuple(as_written(argument) for argument in template_arguments)
+        template = self.template(name, len(written))
         made = self._made.get((template.name, written))
         if made is None:
             self._check_arguments(template, written)
@@ -74,13 +75,16 @@ class CudaModule:
             self._made[template.name, written] = made
         return made
 
-    def template(self, name: str) -> KernelTemplate:
-        """A kernel's declaration. AttributeError for an unknown name lists the kernels."""
+    def template(self, name: str, arguments: int = 0) -> KernelTemplate:
+        """A kernel's declaration; of several with the same name the one that takes so many template
+        arguments. AttributeError for an unknown name lists the kernels."""
         known = self._program.kernels
         found = known.get(name)
         if found is not None:
             return found
-        inside = [one for one in known.values() if one.name.rpartition("::")[2] == name]
+        inside = [one for one in known.values() if one.is_called(name)]
+        if len(inside) > 1:
+            inside = [one for one in inside if one.takes(arguments)] or inside
         if len(inside) == 1:
             return inside[0]
         if inside:
@@ -134,11 +138,17 @@ class CudaModule:
                 found.append(KernelReport(template.name, template.span.line, (), True))
         return Report(self._file, tuple(found), self._program.notes, self._program.sources)
 
-    def __getattr__(self, name: str) -> Kernel | Unlaunchable:
+    def __getattr__(self, name: str) -> Kernel | OverloadedKernel | Unlaunchable:
         if name.startswith("__") or "_program" not in self.__dict__:  # copy asks for those
             raise AttributeError(name)
+        found: Kernel | OverloadedKernel | Unlaunchable
+        several = [one for one in self._program.kernels.values() if one.plain == name]
+        of_one_name = len({one.name.partition("(")[0] for one in several}) == 1
+        if len(several) > 1 and of_one_name and not any(one.needs_arguments for one in several):
+            found = OverloadedKernel(name, [self.kernel(one.name) for one in several])
+            self.__dict__[name] = found
+            return found
         template = self.template(name)
-        found: Kernel | Unlaunchable
         try:
             found = self.kernel(template.name)
         except (CompileError, LaunchError) as error:

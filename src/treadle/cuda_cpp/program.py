@@ -47,9 +47,11 @@ class TemplateParameter:
     kind: Literal["type", "value"]
     type: str = ""
     default: str | None = None
+    pack: bool = False
 
     def __str__(self) -> str:
-        written = f"{'typename' if self.kind == 'type' else self.type} {self.name}"
+        kind = "typename" if self.kind == "type" else self.type
+        written = f"{kind}{'...' * self.pack} {self.name}"
         return written if self.default is None else f"{written} = {self.default}"
 
 
@@ -57,7 +59,8 @@ class TemplateParameter:
 class KernelTemplate:
     """A `__global__` function: a template if it has template parameters.
 
-    `name` is qualified with its namespaces ("ns::scale").
+    `name` is qualified with its namespaces ("ns::scale"). If several kernels of a file have the
+    same name, it ends in the types of the parameters: "ns::scale(float*, int)".
     """
 
     name: str
@@ -66,9 +69,32 @@ class KernelTemplate:
     template: tuple[TemplateParameter, ...] = ()
 
     @property
+    def plain(self) -> str:
+        """The name without parameters' types and namespaces."""
+        return self.name.partition("(")[0].partition("<")[0].rpartition("::")[2]
+
+    @property
+    def unqualified(self) -> str:
+        """The name with parameters' types, without namespaces and spaces."""
+        head, _, types = self.name.partition("(")
+        return (head.rpartition("::")[2] + ("(" + types if types else "")).replace(" ", "")
+
+    def is_called(self, name: str) -> bool:
+        """Whether a name means this kernel, if there is no other one that it means."""
+        short = name.replace(" ", "")
+        whole = self.name.replace(" ", "")
+        return short in (self.plain, self.unqualified, whole, whole.partition("(")[0])
+
+    def takes(self, count: int) -> bool:
+        """Whether the kernel takes so many template arguments."""
+        least = sum(one.default is None and not one.pack for one in self.template)
+        most = sum(not one.pack for one in self.template)
+        return least <= count and (count <= most or len(self.template) > most)
+
+    @property
     def needs_arguments(self) -> bool:
         """Whether an instance needs template arguments."""
-        return any(parameter.default is None for parameter in self.template)
+        return any(one.default is None and not one.pack for one in self.template)
 
     def example(self, type: str, value: str) -> str:
         """Template arguments for an example: those without a default."""

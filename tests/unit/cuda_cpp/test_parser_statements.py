@@ -224,9 +224,6 @@ def test_local_types() -> None:
         ('asm volatile("mov.u32 %0, %%laneid;" : "=r"(a));', "asm"),
         ('asm("trap;");', "asm"),
         ("try { f(); } catch (const E &e) { } catch (...) { }", "try"),
-        ("auto [a, b] = f();", "structured_binding"),
-        ("const auto &[a, b] = P{1, 2};", "structured_binding"),
-        ("for (auto [k, v] : m) { f(k); }", "structured_binding"),
         ("co_return 3;", "coroutine"),
     ],
 )

@@ -14,7 +14,6 @@ KERNEL = "__global__ void k(int *x) { x[0] = 1; }\n"
     ("source", "line", "message"),
     [
         (KERNEL + KERNEL, 2, "k is defined twice: the first definition is in line 1"),
-        (KERNEL + "__global__ void k(float *x) {}", 2, "two kernels are called k"),
         (
             "__device__ int f(int a) { return 1; }\n__device__ int f(int b) { return 2; }\n",
             2,

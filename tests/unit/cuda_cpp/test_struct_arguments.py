@@ -126,7 +126,6 @@ __global__ void k(Rows p, int *out, int i) {{ {body} }}
 @pytest.mark.parametrize(
     ("body", "message"),
     [
-        ("int **q = &p.rows[0]; **q = 1;", "a pointer to a pointer"),
         ("p.rows[2][0] = 1;", "item 2 of an array of 2"),
         ("Rows *q = &p; q[1].n = 2;", "points to one struct has only the index 0"),
         ("int *many[100]; many[i] = out;", "many is an array of 100 pointers"),

@@ -113,7 +113,7 @@ def call(cx: Context, node: tree.Call) -> Value:
     if not found and builtin_names.is_function(function.name):  # another overload is built in
         return builtin_names.call_with(cx, function.name, operands.emit(cx), node)
     chosen = resolve_overload(
-        cx, function.name, function.overloads, values, function.arguments, span
+        cx, function.name, function.overloads, values, function.arguments, span, function.receiver
     )
     receiver = _receiver(cx, function, operands)
     values = operands.emit(cx, lambda: chosen.types)
@@ -319,7 +319,8 @@ def run_constructor(
     values = _unbraced(cx, values, chosen)
     declaration = chosen.declaration
     given = frozenset(name.text for name, _ in declaration.initializers)
-    _default_parts(cx, place, type, given, span)
+    if _own_name(type) not in given:  # it does not delegate
+        _default_parts(cx, place, type, given, span)
     constructor = _with_body(declaration)
     refuse_recursion(cx, declaration, (id(declaration), type.arguments), values, span)
     cx.calls += 1
@@ -408,6 +409,12 @@ def _run_initializers(
             fill(cx, part, field.type, tree.InitializerList(tuple(written), ()), name.span)
 
 
+def _own_name(type: ClassType) -> str:
+    """The name of a class in its own scope."""
+    declaration = type.template
+    return declaration.name if isinstance(declaration, tree.StructDeclaration) else type.name
+
+
 def _base_initializer(
     cx: Context, name: tree.Name, written: Sequence[Any], type: ClassType, place: Value
 ) -> None:
@@ -415,10 +422,8 @@ def _base_initializer(
     given = (
         named_type(cx, name, name.span) if isinstance(entity, (DeclaredType, TypeEntity)) else None
     )
-    for base in type.bases:
-        declaration = base.template
-        named = isinstance(declaration, tree.StructDeclaration) and declaration.name == name.text
-        if named or base == given:
+    for base in (type, *type.bases):
+        if _own_name(base) == name.text or base == given:
             run_constructor(cx, place, base, arguments(cx, written, base), name.span)
             return
     raise cx.error(f"{type} has no field or base {name.text}", name.span)
@@ -476,7 +481,8 @@ def chosen_operator(
             found = viable(cx, methods, values[1:], None, span)[0]
     if found:
         methods = [one.overload for one in found]
-        return Operator(resolve_overload(cx, name, methods, values[1:], None, span), True)
+        chosen = resolve_overload(cx, name, methods, values[1:], None, span, values[0])
+        return Operator(chosen, True)
     if members_only:
         return None
     overloads = _free_operators(cx, name, values)
@@ -512,7 +518,7 @@ def conversion_to(cx: Context, given: CppType, type: CppType | None) -> Overload
         if one.declaration.result is None and not one.declaration.name.arguments:
             continue
         with cx.in_scope(one.scope):
-            made = resolve(cx, _conversion_type(one.declaration))
+            made = _referred(resolve(cx, _conversion_type(one.declaration)))
         if made == type or (type is None and underlying(made) is not None):
             return one
         both_numbers = isinstance(type, Arithmetic) and underlying(made)
@@ -529,7 +535,11 @@ def conversion_result(cx: Context, given: CppType, type: CppType) -> CppType | N
     if overload is None:
         return None
     with cx.in_scope(overload.scope):
-        return resolve(cx, _conversion_type(overload.declaration))
+        return _referred(resolve(cx, _conversion_type(overload.declaration)))
+
+
+def _referred(type: CppType) -> CppType:
+    return type.to if isinstance(type, Reference) else type
 
 
 def _conversion_type(declaration: tree.FunctionDeclaration) -> Any:
@@ -549,4 +559,6 @@ def call_conversion(cx: Context, value: Value, type: CppType | None, span: Span)
     instance = (id(overload.declaration), ())
     refuse_recursion(cx, overload.declaration, instance, (value,), span)
     result = inline(cx, chosen, [], _as_object(cx, value, span), made, instance, span)
-    return result if type is None or made == type else convert(cx, result, type, span)
+    if type is None or _referred(made) == type:
+        return result
+    return convert(cx, result, type, span)

@@ -8,7 +8,7 @@ from typing import Any
 from treadle.cuda_cpp.lower.arithmetic import constant
 from treadle.cuda_cpp.lower.context import Context
 from treadle.cuda_cpp.lower.dispatch import constant_value, static_assert
-from treadle.cuda_cpp.lower.names import class_or_enum, constant_integer, resolve
+from treadle.cuda_cpp.lower.names import class_or_enum, constant_integer, resolve, scope_of
 from treadle.cuda_cpp.semantics.scopes import (
     Enumerator,
     Functions,
@@ -53,7 +53,11 @@ def class_type(
     known = cx.lowering.classes.get(key)
     if known is not None:
         if known is _BEING_MADE:  # a pointer to it does not need its members
-            return ClassType(scope.qualified(name or declaration.name))
+            incomplete = ClassType(
+                scope.qualified(name or declaration.name), declaration=declaration
+            )
+            cx.lowering.incomplete[incomplete.name] = key
+            return incomplete
         made: ClassType = known
         return made
     if not declaration.complete:
@@ -119,6 +123,7 @@ def _make(
         home,
         arguments,
         template or declaration,
+        declaration,
     )
     if _is_vast(type):
         raise cx.error(
@@ -134,6 +139,7 @@ def _make(
     home.names["<class>"] = type
     home.names.setdefault(declaration.name, TypeEntity(type))
     _own_methods(cx, declaration, scope, home, type, template)
+    _add_used(cx, declaration, home)
     refuse_special_functions(cx, declaration.name, declaration.members, home)
     for member in declaration.members:
         if isinstance(member, tree.StaticAssert):
@@ -256,20 +262,63 @@ def _own_methods(
     file = scope
     while file.kind == "template" and file.parent is not None:
         file = file.parent
+    special: list[Overload] = []
     for method in out_of_line_methods(template or declaration, file):
-        name = method.declaration.name.text
-        if name == declaration.name:
-            name = CONSTRUCTORS
+        found = cx.rules.method_of_instance(cx, method.declaration, declaration, scope, home)
+        if found is None:  # of another instance
+            continue
+        overload = Overload(found[0], found[1], type)
+        name = overload.declaration.name.text
+        name = CONSTRUCTORS if name == declaration.name else name
         known = home.names.get(name)
         if not isinstance(known, Functions):
             known = home.names[name] = Functions(name)
+        if method.declaration.specialization:
+            special.append(overload)
+            continue
         known.overloads = [  # the declaration inside the class is the same function
             one
             for one in known.overloads
             if one.declaration.body is not None
-            or len(one.declaration.parameters) != len(method.declaration.parameters)
+            or len(one.declaration.parameters) != len(overload.declaration.parameters)
         ]
-        known.overloads.append(Overload(method.declaration, home, type))
+        known.overloads.append(overload)
+    for overload in special:
+        name = overload.declaration.name.text
+        known = home.names[CONSTRUCTORS if name == declaration.name else name]
+        types = _parameter_types(cx, overload)
+        known.overloads = [one for one in known.overloads if _parameter_types(cx, one) != types]
+        known.overloads.append(overload)
+
+
+def _add_used(cx: Context, declaration: tree.StructDeclaration, home: Scope) -> None:
+    """Add the functions of bases that using-declarations name to the class's own of these names,
+    except for those that these hide."""
+    for member in declaration.members:
+        if not isinstance(member, tree.UsingDeclaration) or member.namespace:
+            continue
+        own = home.names.get(member.name.text)
+        with cx.in_scope(home):
+            base = scope_of(cx, member.name.scope)
+        used = None if base is None else base.own(member.name.text)
+        if not isinstance(used, Functions):
+            continue
+        group = Functions(used.name)
+        known: list[Any] = []
+        for one in (*(own.overloads if isinstance(own, Functions) else ()), *used.overloads):
+            key = (_parameter_types(cx, one), one.declaration.const)
+            if key[0] is None or key not in known:
+                known.append(key)
+                group.overloads.append(one)
+        home.names[member.name.text] = group
+
+
+def _parameter_types(cx: Context, method: Overload) -> tuple[CppType, ...] | None:
+    """The types of a method's parameters; None for a template."""
+    if method.declaration.template:
+        return None
+    with cx.in_scope(method.scope):
+        return tuple(resolve(cx, one.type) for one in method.declaration.parameters)
 
 
 def find_field(type: ClassType, name: str) -> tuple[tuple[Field, ...], Field] | None:
@@ -291,7 +340,7 @@ def find_field(type: ClassType, name: str) -> tuple[tuple[Field, ...], Field] | 
 
 def is_mutable(type: ClassType, name: str) -> bool:
     """Whether a field can be assigned to in a const object."""
-    declaration = type.template
+    declaration = type.declaration
     members = declaration.members if isinstance(declaration, tree.StructDeclaration) else ()
     for member in members:
         if isinstance(member, tree.VariableDeclaration) and member.name == name:
@@ -331,7 +380,7 @@ def _inside_enum(entity: Enumerator) -> Scope:
 
 def member_defaults(type: ClassType) -> dict[str, Any]:
     """The default member initializers of a class (`int n = 4;`)."""
-    declaration = type.template
+    declaration = type.declaration
     found: dict[str, Any] = {}
     if isinstance(declaration, tree.StructDeclaration):
         for one in declaration.members:
@@ -374,20 +423,13 @@ def has_default_constructor(type: ClassType) -> bool:
 def refuse_special_functions(
     cx: Context, name: str, members: tuple[tree.Declaration, ...], home: Scope
 ) -> None:
-    """CompileError for a destructor or copy constructor in device code that is not trivial, and for
-    `using B::f` in a class with own functions f."""
+    """CompileError for a destructor or copy constructor in device code that is not trivial."""
     for member in members:
         if isinstance(member, tree.FunctionDeclaration) and "device" in member.specifiers:
             if member.name.text == f"~{name}" and not member.note and not _is_empty(member):
                 raise cx.error(refusal_message("destructor"), member.span)
             if _is_copy_constructor(member, name) and not _merely_copies(member):
                 raise cx.error(refusal_message("copy_constructor"), member.span)
-        elif (
-            isinstance(member, tree.UsingDeclaration)
-            and not member.namespace
-            and isinstance(home.names.get(member.name.text), Functions)
-        ):
-            raise cx.error(refusal_message("using_base_function"), member.span)
 
 
 def _is_empty(function: tree.FunctionDeclaration) -> bool:

@@ -74,11 +74,14 @@ class Facts:
     assigned: Keys = field(default_factory=Keys)  # parameters that are assigned to
     targets: dict[Any, list[Target]] = field(default_factory=dict)  # of pointer variables
     wide: set[Any] = field(default_factory=set)  # pointer variables with 64-bit offsets
+    addressed: set[Any] = field(default_factory=set)  # constants whose address is taken
     units: dict[Any, int] = field(default_factory=dict)  # bytes of a step, if less than the element
     inlined: set[Any] = field(default_factory=set)  # functions that cannot be IR functions
     # The names that each function may assign to, by its identity.
     assigned_names: dict[int, frozenset[str]] = field(default_factory=dict)
     checked: set[int] = field(default_factory=set)  # functions without redeclarations
+    # Trees that are made of the file's, with what they are made of, which keeps its identity.
+    trees: dict[Any, tuple[Any, Any]] = field(default_factory=dict)
     changed: bool = False  # a fact was added, so that the kernel is lowered again
 
 
@@ -130,6 +133,10 @@ class Rules:
     class_type: Callable[[Context, tree.StructDeclaration, Scope], CppType]
     enumerator: Callable[[Context, Enumerator], tuple[CppType, n.Constant]]
     class_instance: Callable[[Context, DeclaredType, Sequence[Any], Span], CppType]
+    method_of_instance: Callable[
+        [Context, tree.FunctionDeclaration, tree.StructDeclaration, Scope, Scope],
+        tuple[tree.FunctionDeclaration, Scope] | None,
+    ]
     bind_arguments: Callable[
         [Context, Sequence[tree.TemplateParameter], Sequence[Any], Scope, Span], Scope
     ]
@@ -159,6 +166,7 @@ class Lowering:
     types: NumberTypes = NUMBER_TYPES["double"]
     span: Span = NOWHERE  # of the current statement
     constant_calls: int = 0
+    folding: int = 0  # depth of initializers of constants
     unevaluated: int = 0  # depth of unevaluated operands
     in_namespaces: frozenset[str] | None = None  # the names of functions in namespaces
     converting: bool = False  # by a constructor, whose argument is not converted by another one
@@ -172,6 +180,7 @@ class Lowering:
     statics: dict[Any, Any] = field(default_factory=dict)  # shared variables of functions
     notes: dict[Note, None] = field(default_factory=dict)
     classes: dict[Any, Any] = field(default_factory=dict)  # instances of classes
+    incomplete: dict[str, Any] = field(default_factory=dict)  # keys of classes, by name
     memory_targets: dict[str, MemoryTarget] = field(default_factory=dict)  # by memory
     variable_keys: dict[str, Any] = field(default_factory=dict)  # of variables of the IR
     parameter_keys: dict[str, Any] = field(default_factory=dict)  # of those without assignments
@@ -359,6 +368,16 @@ class Context:
 def key_of(cx: Context, declaration: tree.VariableDeclaration | tree.Parameter) -> Any:
     """The key of a variable, which is the same in each run of the lowering."""
     return (cx.path, id(declaration))
+
+
+def tree_made(cx: Context, key: Any, origin: Any, make: Callable[[], Any]) -> Any:
+    """A tree that is made of another one, the same object in each run: variables have their keys
+    by the identity of their declarations. `key` is what it is made for, besides `origin`."""
+    trees = cx.lowering.facts.trees
+    found = trees.get((id(origin), key))
+    if found is None:
+        found = trees[id(origin), key] = (make(), origin)
+    return found[0]
 
 
 class NotPure(Exception):

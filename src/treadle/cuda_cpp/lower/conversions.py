@@ -222,6 +222,8 @@ def is_const_object(value: Value) -> bool:
     """Whether a value is a const object."""
     if isinstance(value, ArrayValue):
         return value.first.const
+    if isinstance(value, ChoiceLvalue):
+        return any(one is not None and is_const_object(one) for one in value.choices)
     return bool(getattr(value, "fixed" if isinstance(value, PointerVariable) else "const", False))
 
 
@@ -319,7 +321,7 @@ def binds_directly(value: Value, type: Reference) -> bool:
     if isinstance(value, Rvalue):
         return False
     given = getattr(value, "type", None)
-    in_parts = isinstance(value, (ArrayValue, SplitStruct, SplitArray))
+    in_parts = isinstance(value, (ArrayValue, SplitArray))
     return given == type.to or in_parts or (given is not None and derives(given, type.to))
 
 
@@ -380,6 +382,8 @@ def _to_pointer(cx: Context, value: Value, type: Pointer, span: Span) -> Value:
         return value
     if isinstance(type.to, FunctionOf) and pointer_of(cx, value) is None:
         return cx.rules.function_pointer(cx, value, type.to, span)
+    if isinstance(value, ObjectAddress) and type.const and value.type == type:
+        return ObjectAddress(as_const(value.object))
     if isinstance(value, (SplitArray, ObjectAddress)) and decay(value.type) == type:
         return value
     if isinstance(getattr(value, "type", None), ClassType):
@@ -415,7 +419,8 @@ def as_base(cx: Context, value: Value, base: CppType, span: Span) -> Value:
             parts = tuple(c if c is None else as_base(cx, c, base, span) for c in choices)
             return ChoiceLvalue(tag, parts, base)
         case SplitStruct(fields=fields):
-            return SplitStruct(base, {one.name: fields[one.name] for one in all_fields(base)})
+            inherited = {one.name: fields[one.name] for one in all_fields(base)}
+            return SplitStruct(base, inherited, value.const)
     return follow(cx, _base_pointer(cx, address(cx, value, span), base), span)
 
 
@@ -520,6 +525,11 @@ def without_const(value: Value) -> Value:
             return replace(value, const=False)
         case ArrayValue(first=first):
             return replace(value, first=replace(first, const=False))
+        case SplitStruct(type=type, fields=fields):
+            return SplitStruct(type, fields)
+        case ChoiceLvalue(choices=choices):
+            parts = tuple(one if one is None else without_const(one) for one in choices)
+            return replace(value, choices=parts)
     return value
 
 

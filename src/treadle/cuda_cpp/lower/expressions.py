@@ -18,10 +18,8 @@ from treadle.cuda_cpp.lower.closures import (
     this_object,
 )
 from treadle.cuda_cpp.lower.conditionals import lower_conditional, lower_logical, lower_place
-from treadle.cuda_cpp.lower.context import Context
-from treadle.cuda_cpp.lower.conversions import (
-    explicit_cast,
-)
+from treadle.cuda_cpp.lower.context import Context, LowerAgain
+from treadle.cuda_cpp.lower.conversions import OBJECTS, explicit_cast, rvalue
 from treadle.cuda_cpp.lower.dispatch import (
     lower,
     type_of,
@@ -36,6 +34,7 @@ from treadle.cuda_cpp.lower.members import (
     member_of,
 )
 from treadle.cuda_cpp.lower.names import (
+    constant_integer,
     is_auto,
     known_entity,
     lookup,
@@ -61,6 +60,7 @@ from treadle.cuda_cpp.lower.values import (
     Text,
     TypeValue,
     Value,
+    VoidValue,
 )
 from treadle.cuda_cpp.lower.variables import global_variable
 from treadle.cuda_cpp.semantics.scopes import (
@@ -68,6 +68,7 @@ from treadle.cuda_cpp.semantics.scopes import (
     Functions,
     GlobalVariable,
     HostEntity,
+    KnownValue,
     Scope,
     TypeEntity,
 )
@@ -85,6 +86,8 @@ from treadle.cuda_cpp.semantics.types import (
     Reference,
     Void,
     align_of,
+    holds_array,
+    ir_type,
     size_of,
 )
 from treadle.cuda_cpp.syntax import tree
@@ -249,6 +252,8 @@ def lower_this(cx: Context, node: tree.This) -> Value:
 
 def _unary(cx: Context, node: tree.Unary) -> Value:
     if node.op == "&":
+        if isinstance(node.operand, tree.Name):
+            _demand_object(cx, node.operand)
         return address_of(cx, lower_place(cx, node.operand), node.span)
     operand = lower_place(cx, node.operand) if node.op in ("++", "--") else lower(cx, node.operand)
     if node.op == "*":
@@ -256,6 +261,14 @@ def _unary(cx: Context, node: tree.Unary) -> Value:
     if node.op in ("++", "--"):
         return stepped(cx, node.op, operand, False, node.span)
     return unary(cx, node.op, operand, node.span)
+
+
+def _demand_object(cx: Context, name: tree.Name) -> None:
+    """A local constant whose address is taken is an object in the next run."""
+    found = None if name.scope else cx.scope.find(name.text)
+    if isinstance(found, KnownValue) and found.key is not None:
+        cx.lowering.facts.addressed.add(found.key)
+        raise LowerAgain
 
 
 def _postfix(cx: Context, node: tree.Postfix) -> Value:
@@ -376,6 +389,57 @@ def _size_of(cx: Context, node: tree.SizeOf) -> Value:
     return Rvalue(n.Constant(size, SIZE.scalar, node.span), SIZE)
 
 
+def _offset_of(cx: Context, node: tree.OffsetOf) -> Value:
+    def offset(type: CppType, path: Any) -> tuple[int, CppType]:
+        match path:
+            case tree.Name():
+                inner, at = type, 0
+                name = path.text
+            case tree.Member(base=base, name=tree.Name(text=name)):
+                at, inner = offset(type, base)
+            case tree.Subscript(base=base, index=index):
+                at, inner = offset(type, base)
+                if isinstance(inner, ArrayOf):
+                    index_ = constant_integer(cx, index, "the index of offsetof")
+                    return at + index_ * size_of(inner.element), inner.element
+                name = "[]"
+            case _:
+                name, inner, at = "", VOID, 0
+        if not isinstance(inner, ClassType) or (found := find_field(inner, name)) is None:
+            raise cx.error(f"{inner} has no member {name}", node.span)
+        owner: CppType = inner
+        for one in (*found[0], found[1]):
+            struct = ir_type(owner)
+            assert isinstance(struct, ir.Struct)
+            assert isinstance(owner, ClassType)
+            at += 0 if owner.is_union else ir.field_offset(struct, one.name)
+            owner = one.type
+        return at, owner
+
+    try:
+        at, _ = offset(resolve(cx, node.type), node.member)
+    except NoLayout as reason:
+        raise cx.error(f"offsetof: {reason}", node.span) from None
+    return Rvalue(n.Constant(at, SIZE.scalar, node.span), SIZE)
+
+
+def _statement_expression(cx: Context, node: tree.StatementExpression) -> Value:
+    with cx.inner_scope():
+        body = node.body.body
+        last = body[-1] if body else None
+        if not isinstance(last, tree.ExpressionStatement):
+            for statement in body:
+                cx.rules.statement(cx, statement)
+            return VoidValue(VOID)
+        for statement in body[:-1]:
+            cx.rules.statement(cx, statement)
+        value = lower(cx, last.expression)
+        type = getattr(value, "type", VOID)
+        if isinstance(value, (Rvalue, *OBJECTS)) and not holds_array(type):
+            return Rvalue(cx.copied(rvalue(cx, value, node.span).expression), type)
+        return value
+
+
 def _pack_expansion(cx: Context, node: tree.PackExpansion) -> Value:
     raise cx.error(refusal_message("parameter_pack"), node.span)
 
@@ -393,7 +457,7 @@ HANDLERS: dict[type, Callable[[Context, Any], Value]] = {
     tree.IntegerLiteral: lower_integer,
     tree.FloatLiteral: lower_float,
     tree.CharacterLiteral: lower_character,
-    tree.StringLiteral: lambda cx, node: Text(node.text),
+    tree.StringLiteral: lambda cx, node: Text(node.text, data=node.data),
     tree.BoolLiteral: lower_bool,
     tree.NullLiteral: lambda cx, node: Null(),
     tree.This: lower_this,
@@ -410,6 +474,8 @@ HANDLERS: dict[type, Callable[[Context, Any], Value]] = {
     tree.Construct: _construct,
     tree.InitializerList: _initializer_list,
     tree.SizeOf: _size_of,
+    tree.OffsetOf: _offset_of,
+    tree.StatementExpression: _statement_expression,
     tree.PackExpansion: _pack_expansion,
     tree.Lambda: lower_lambda,
     tree.Refused: _refused,

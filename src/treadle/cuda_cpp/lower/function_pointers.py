@@ -11,18 +11,15 @@ from treadle.cuda_cpp.lower.arithmetic import zero_of
 from treadle.cuda_cpp.lower.closures import is_closure
 from treadle.cuda_cpp.lower.context import Context
 from treadle.cuda_cpp.lower.conversions import convert
-from treadle.cuda_cpp.lower.functions import result_type
 from treadle.cuda_cpp.lower.inlining import bind_result
 from treadle.cuda_cpp.lower.objects import choose
-from treadle.cuda_cpp.lower.overloads import parameter_type, resolve_overload
-from treadle.cuda_cpp.lower.pointers import ZERO
+from treadle.cuda_cpp.lower.overloads import parameter_type, resolve_overload, result_type
+from treadle.cuda_cpp.lower.pointers import ZERO, example_of
 from treadle.cuda_cpp.lower.templates import argument_key
 from treadle.cuda_cpp.lower.values import (
     Candidate,
     FunctionSet,
     FunctionTarget,
-    Lvalue,
-    NullTarget,
     PointerValue,
     Rvalue,
     Value,
@@ -35,13 +32,11 @@ from treadle.cuda_cpp.semantics.types import (
     ClassType,
     CppType,
     FunctionOf,
-    Pointer,
     Reference,
     Void,
     decay,
     ir_type,
 )
-from treadle.ir import nodes as n
 from treadle.ir import types as ir
 
 
@@ -57,7 +52,7 @@ def function_pointer(cx: Context, value: Value, wanted: CppType | None, span: Sp
         raise cx.error(f"{functions.name} is a method: call it with (…)", span)
     if wanted is not None:
         assert isinstance(wanted, FunctionOf)
-        values = [_of_type(one, span) for one in wanted.parameters]
+        values = [example_of(one, span) for one in wanted.parameters]
         chosen = resolve_overload(
             cx, functions.name, functions.overloads, values, functions.arguments, span
         )
@@ -112,23 +107,11 @@ def _called(cx: Context, chosen: Candidate, span: Span) -> CppType:
     cx.lowering.unevaluated += 1
     try:
         with cx.separate_block():
-            values = [_of_type(one, span) for one in chosen.types]
+            values = [example_of(one, span) for one in chosen.types]
             made = cx.rules.call_chosen(cx, chosen, values, None, span)
     finally:
         cx.lowering.unevaluated -= 1
     return decay(getattr(made, "type", VOID))
-
-
-def _of_type(type: CppType, span: Span) -> Value:
-    """Some value of a type, for overload resolution."""
-    if isinstance(type, Reference):
-        inner = type.to
-        if type.rvalue or type.const:
-            return _of_type(inner, span)
-        return Lvalue(n.Variable("argument", ir_type(inner)), inner)
-    if isinstance(type, Pointer):
-        return PointerValue((NullTarget(),), ZERO, 1, type.to, const=type.const)
-    return Rvalue(zero_of(ir_type(type), span), type)
 
 
 def _to_builtin(

@@ -25,7 +25,9 @@ from treadle.cuda_cpp.lower.conversions import convert, rvalue
 from treadle.cuda_cpp.lower.dispatch import lower
 from treadle.cuda_cpp.lower.initializers import from_list
 from treadle.cuda_cpp.lower.inlining import inline, single_return
-from treadle.cuda_cpp.lower.names import is_auto, is_const, resolve
+from treadle.cuda_cpp.lower.names import is_const
+from treadle.cuda_cpp.lower.overloads import result_type
+from treadle.cuda_cpp.lower.pointers import example_of
 from treadle.cuda_cpp.lower.statements import lower_statement
 from treadle.cuda_cpp.lower.storage import declare_object
 from treadle.cuda_cpp.lower.templates import argument_key, spelled
@@ -39,7 +41,6 @@ from treadle.cuda_cpp.lower.values import (
 )
 from treadle.cuda_cpp.semantics.scopes import Scope
 from treadle.cuda_cpp.semantics.types import (
-    VOID,
     Arithmetic,
     ClassType,
     CppType,
@@ -68,13 +69,13 @@ def call_function(
     """The value of a call."""
     declaration = chosen.declaration
     _refuse_kernels(cx, declaration, span)
+    result = result_type(cx, chosen)
+    if cx.lowering.unevaluated and result is not None:
+        return example_of(result, span)
     if declaration.body is None:
         raise cx.error(_no_body(declaration), span)
     known = tuple(map(argument_key, chosen.arguments))
     instance = (id(declaration), known, _arguments_around(chosen.scope))
-    result = result_type(cx, chosen)
-    if cx.lowering.unevaluated and result is not None and _is_plain(result):
-        return Rvalue(zero_of(ir_type(result), span), result)
     refuse_recursion(cx, declaration, instance, values, span)
     arguments = with_defaults(cx, chosen, values)
     if receiver is None and result is not None and _may_be_pure(cx, chosen, result, instance):
@@ -156,17 +157,6 @@ def with_defaults(cx: Context, chosen: Candidate, values: Sequence[Value]) -> li
             else:
                 found.append(lower(cx, default))
     return found
-
-
-def result_type(cx: Context, chosen: Candidate) -> CppType | None:
-    """The return type of a function; None if it is deduced (`auto`)."""
-    written = chosen.declaration.result
-    if written is None:
-        return VOID
-    if is_auto(written):
-        return None
-    with cx.in_scope(chosen.scope):
-        return resolve(cx, written)
 
 
 # --- functions of the IR -------------------------------------------------------------------------

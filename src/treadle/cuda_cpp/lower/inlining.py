@@ -123,7 +123,9 @@ def run_body(inner: Context, declaration: tree.FunctionDeclaration, span: Span) 
 def _given(cx: Context, value: Value, span: Span) -> Value:
     """A returned value, converted to the return type."""
     type = cx.returns.type
-    if type is None or isinstance(type, Reference):
+    if isinstance(type, Reference):
+        return as_const(value) if type.const else value
+    if type is None:
         return value
     if isinstance(type, Void):
         return VoidValue(VOID)
@@ -192,7 +194,7 @@ def _result(cx: Context) -> Value:
         if cx.returns.reference is None:
             raise cx.error(f"{cx.name} does not return a reference")
         found: Value = cx.returns.reference
-        return found
+        return as_const(found) if cx.returns.type.const else found
     if place is None:
         return VoidValue(VOID)
     if isinstance(place, Lvalue) and isinstance(place.place, n.Variable):

@@ -9,17 +9,17 @@ from typing import Any
 
 from treadle.core.errors import CompileError
 from treadle.cuda_cpp.lower.arithmetic import constant, folded, plus, times
-from treadle.cuda_cpp.lower.context import Context, LowerAgain
+from treadle.cuda_cpp.lower.context import Context, LowerAgain, tree_made
 from treadle.cuda_cpp.lower.conversions import common_type, convert, number, number_as, rvalue
 from treadle.cuda_cpp.lower.dispatch import constant_rvalue, lower, lower_condition
 from treadle.cuda_cpp.lower.names import is_auto, resolve
 from treadle.cuda_cpp.lower.objects import subscript
 from treadle.cuda_cpp.lower.storage import declare_object
 from treadle.cuda_cpp.lower.tree_analysis import changed_names
-from treadle.cuda_cpp.lower.values import ArrayValue, Lvalue, Rvalue
+from treadle.cuda_cpp.lower.values import ArrayValue, Lvalue, Rvalue, Value
 from treadle.cuda_cpp.lower.variables import declare
 from treadle.cuda_cpp.lower.variables import declare as declare_variable
-from treadle.cuda_cpp.semantics.types import CppType, is_integer
+from treadle.cuda_cpp.semantics.types import ClassType, CppType, is_integer
 from treadle.cuda_cpp.syntax import tree
 from treadle.cuda_cpp.syntax.walk import walk_tree
 from treadle.ir import nodes as n
@@ -394,21 +394,62 @@ def _leaves(statement: n.Statement, kind: type) -> bool:
 def lower_range_for(cx: Context, node: tree.RangeFor) -> None:
     """`for (T x : array)`"""
     value = lower(cx, node.range)
+    if isinstance(getattr(value, "type", None), ClassType):
+        _iterate(cx, node, value)
+        return
     if not isinstance(value, ArrayValue) or value.type.length is None:
         raise cx.error("the range of a range-based for must be an array of known length", node.span)
     variable = n.Variable(cx.lowering.unique("item"), ir.I32, node.span)
     with cx.separate_block() as body, cx.inner_scope(), loop_body(cx):
         cx.scope.names["<item>"] = subscript(cx, value, variable, node.span)
-        bound = tree.VariableDeclaration(
-            node.variable.name,
-            node.variable.type,
-            tree.Name("<item>", span=node.span),
-            span=node.variable.span,
-        )
-        declare(cx, bound)
+        declare(cx, _bound_to(cx, node, tree.Name("<item>", span=node.span)))
         cx.rules.statement(cx, node.body)
     stop = constant(value.type.length, ir.I32)
     cx.emit(n.For(variable, constant(0, ir.I32), stop, 1, tuple(body), span=node.span))
+
+
+def _bound_to(cx: Context, node: tree.RangeFor, item: tree.Expression) -> tree.VariableDeclaration:
+    """The variable of a range-based for, which an item initializes."""
+    made: tree.VariableDeclaration = tree_made(
+        cx, "item", node, lambda: replace(node.variable, initializer=item)
+    )
+    return made
+
+
+def _iterate(cx: Context, node: tree.RangeFor, value: Value) -> None:
+    """`for (T x : object)`: from its begin() to its end()."""
+    span = node.span
+
+    def name(text: str) -> tree.Name:
+        return tree.Name(text, span=span)
+
+    def made() -> tree.Statement:
+        ends = tuple(
+            tree.VariableDeclaration(
+                f"<{method}>",
+                tree.AutoType(span),
+                tree.Call(tree.Member(name("<range>"), name(method), span=span), (), span=span),
+                span=span,
+            )
+            for method in ("begin", "end")
+        )
+        item = tree.Unary("*", name("<begin>"), span)
+        variable = _bound_to(cx, node, item)
+        body = tree.Compound((tree.DeclarationStatement((variable,), span), node.body), span)
+        loop = tree.For(
+            None,
+            tree.Binary("!=", name("<begin>"), name("<end>"), span),
+            tree.Unary("++", name("<begin>"), span),
+            body,
+            span=span,
+        )
+        return tree.Compound((tree.DeclarationStatement(ends, span), loop), span)
+
+    with cx.inner_scope() as scope:
+        if isinstance(value, Rvalue):
+            value = declare_object(cx, "range", value.type, (cx.path, id(node)), value, span)
+        scope.names["<range>"] = value
+        cx.rules.statement(cx, tree_made(cx, "range", node, made))
 
 
 def condition_of(cx: Context, node: Any) -> n.Expression:

@@ -16,14 +16,17 @@ from treadle.cuda_cpp.lower.evaluation_order import Operands, lower_to_block, se
 from treadle.cuda_cpp.lower.names import known_entity, scope_of
 from treadle.cuda_cpp.lower.objects import component_type, member, subscript
 from treadle.cuda_cpp.lower.pointers import address, as_index, follow, pointer_of
+from treadle.cuda_cpp.lower.storage import text_array
 from treadle.cuda_cpp.lower.values import (
     ChosenPointer,
     FunctionSet,
     ObjectAddress,
+    ParameterPointer,
     PointerValue,
     PointerVariable,
     SplitArray,
     SplitStruct,
+    Text,
     Value,
     describe,
 )
@@ -61,6 +64,8 @@ def dereference(cx: Context, operand: Value, span: Span) -> Value:
 
 def lower_subscript(cx: Context, node: tree.Subscript) -> Value:
     base = lower(cx, node.base)
+    if isinstance(base, Text):
+        base = text_array(cx, base, node.span)
     if isinstance(getattr(base, "type", None), ClassType):
         operands = Operands([base], [[]])
         operands.add(*lower_to_block(cx, node.index))
@@ -150,9 +155,9 @@ def _of_class(cx: Context, base: Value, type: ClassType, name: tree.Name, span: 
 def address_of(cx: Context, value: Value, span: Span) -> Value:
     if isinstance(value, FunctionSet):
         return value
-    if isinstance(value, SplitStruct):
+    if isinstance(value, (SplitStruct, PointerVariable, ParameterPointer, SplitArray)):
         return ObjectAddress(value)
-    if isinstance(value, (PointerValue, PointerVariable, ChosenPointer, SplitArray)):
+    if isinstance(value, (PointerValue, ChosenPointer)):
         raise cx.error(
             "a pointer to a pointer: memory on most devices cannot hold addresses. Return the new "
             "pointer, or pass it by reference",

@@ -64,12 +64,12 @@ def scope_of(cx: Context, path: tuple[tree.Name, ...]) -> Scope | None:
         if part.text == "":
             scope = _global(cx.scope)
             continue
-        entity = _find(cx.scope, part) if scope is None else scope.own(part.text)
+        entity = _find_scope(cx.scope, part) if scope is None else scope.own(part.text)
         match entity:
             case Namespace(inner):
                 scope = inner
-            case TypeEntity(ClassType(scope=inner)):
-                scope = inner
+            case TypeEntity(ClassType() as known):
+                scope = _complete(cx, known).scope
             case DeclaredType(tree.EnumDeclaration() as declaration, home):
                 found = home.names.get(f"<enum>{declaration.name}")
                 scope = found.scope if isinstance(found, Namespace) else home
@@ -88,6 +88,18 @@ def _find(scope: Scope | None, name: tree.Name) -> Any:
         if found is not None and (name.arguments is None or not isinstance(found, TypeEntity)):
             return found
         scope = scope.parent
+    return None
+
+
+def _find_scope(scope: Scope | None, name: tree.Name) -> Any:
+    """The entity of a name before `::`, which is a namespace or a type: others are not found."""
+    while scope is not None:
+        found = _find(scope, name)
+        if isinstance(found, (Namespace, TypeEntity, DeclaredType)):
+            return found
+        while scope is not None and scope.own(name.text) is not found:
+            scope = scope.parent
+        scope = None if scope is None else scope.parent
     return None
 
 
@@ -119,12 +131,12 @@ def resolve(cx: Context, written: tree.TypeTree) -> CppType:
         case tree.ConstType(of):
             return resolve(cx, of)
         case tree.PointerType(to):
-            return Pointer(resolve(cx, to), is_const(to))
+            return Pointer(resolve(cx, to), is_const_type(cx, to))
         case tree.ReferenceType(to, rvalue):
             inner = resolve(cx, to)
             if isinstance(inner, Reference):  # of a template argument: & wins over &&
                 return replace(inner, rvalue=inner.rvalue and rvalue)
-            return Reference(inner, is_const(to), rvalue)
+            return Reference(inner, is_const_type(cx, to), rvalue)
         case tree.ArrayType(of, size):
             length = None if size is None else constant_integer(cx, size, "the length of an array")
             if length is not None and length < 0:
@@ -146,6 +158,22 @@ def _as_parameter(type: CppType) -> CppType:
 def is_const(written: tree.TypeTree) -> bool:
     """Whether a type is const."""
     return isinstance(written, tree.ConstType) and written.const
+
+
+def is_const_type(cx: Context, written: tree.TypeTree) -> bool:
+    """Whether a type is const, also by a typedef or a template argument."""
+    if not isinstance(written, tree.NamedType):
+        return is_const(written)
+    entity = lookup(cx, written.name)
+    if isinstance(entity, TypeEntity):
+        return entity.const
+    if not isinstance(entity, DeclaredType):
+        return False
+    declaration = entity.declaration
+    if not isinstance(declaration, tree.TypedefDeclaration) or declaration.template is not None:
+        return False
+    with cx.in_scope(entity.scope):
+        return is_const_type(cx, declaration.type)
 
 
 def is_auto(written: tree.TypeTree) -> bool:
@@ -174,6 +202,8 @@ def named_type(cx: Context, name: tree.Name, span: Span) -> CppType:
     """The type of a name."""
     entity = lookup(cx, name)
     match entity:
+        case TypeEntity(ClassType(scope=None) as type):
+            return _complete(cx, type)
         case TypeEntity(type):
             return type
         case DeclaredType():
@@ -189,6 +219,14 @@ def named_type(cx: Context, name: tree.Name, span: Span) -> CppType:
     if name.text in _TEXTURES:
         raise cx.error(refusal_message("surface" if "urf" in name.text else "texture"), span)
     raise cx.error(_unknown_type(cx, name), span)
+
+
+def _complete(cx: Context, type: ClassType) -> ClassType:
+    """A class that was not defined yet when its name became a template argument."""
+    if type.scope is not None or type.declaration is None:
+        return type
+    known = cx.lowering.classes.get(cx.lowering.incomplete.get(type.name))
+    return known if isinstance(known, ClassType) else type
 
 
 def _unknown_type(cx: Context, name: tree.Name) -> str:

@@ -229,7 +229,7 @@ def _compare_pointers(
         if not null_on_other_side or op not in ("==", "!="):
             raise cx.error(f"{describe(left)} and {describe(right)} cannot be compared", span)
         exists = is_not_null(cx, one or other, span)
-        return exists if op == "!=" else n.Unary("not", exists, ir.BOOL, span)
+        return exists if op == "!=" else folded(n.Unary("not", exists, ir.BOOL, span))
     if op in ("==", "!="):
         equal = same_place(cx, one, other, span)
         return equal if op == "==" else folded(n.Unary("not", equal, ir.BOOL, span))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
 from treadle.core.errors import CompileError
@@ -19,7 +18,8 @@ from treadle.cuda_cpp.lower.conversions import (
     loses_const,
     rank_of,
 )
-from treadle.cuda_cpp.lower.names import resolve
+from treadle.cuda_cpp.lower.names import is_auto, is_const, resolve
+from treadle.cuda_cpp.lower.pointers import example_of
 from treadle.cuda_cpp.lower.templates import (
     Argument,
     argument_key,
@@ -54,11 +54,14 @@ def resolve_overload(
     values: Sequence[Value],
     explicit: Sequence[Any] | None,
     span: Span,
+    receiver: Value | None = None,
 ) -> Candidate:
     """The best viable function. CompileError lists the candidates if there is none."""
     found, reasons = viable(cx, overloads, values, explicit, span)
     if not found:
         raise cx.error(_none_fits(name, overloads, values, reasons), span)
+    if receiver is not None and is_const_object(receiver):
+        found = [one for one in found if _takes_const(one)] or found
     best = _best(found, values)
     if (other := equally_good(best, found, values)) is not None:
         listed = sorted((best, other), key=lambda each: each.declaration.span.line)
@@ -68,14 +71,7 @@ def resolve_overload(
             "are equally good: cast an argument to the intended type",
             span,
         )
-    for other in found:
-        if _differs_by_const(best, other):
-            lines = sorted((best.declaration.span.line, other.declaration.span.line))
-            raise cx.error(
-                f"{name} of lines {lines[0]} and {lines[1]}: {refusal_message('const_overload')}",
-                span,
-            )
-    return _specialized(cx, best, overloads)
+    return specialized(cx, best, overloads)
 
 
 def viable(
@@ -104,8 +100,17 @@ def viable(
 def _loses_const(chosen: Candidate, values: Sequence[Value]) -> bool:
     """Whether an argument would drop the const of what it points to. If there is only one
     candidate, the call reports that."""
-    pairs = zip(chosen.declaration.parameters, values, strict=False)
-    return any(loses_const(parameter.type, value) for parameter, value in pairs)
+    names = {one.name for one in chosen.declaration.template or ()}
+    for parameter, value in zip(chosen.declaration.parameters, values, strict=False):
+        written = parameter.type
+        if loses_const(written, value):
+            return True
+        if not isinstance(written, tree.ReferenceType) or written.rvalue or is_const(written.to):
+            continue
+        deduced = isinstance(written.to, tree.NamedType) and written.to.name.text in names
+        if not deduced and is_const_object(value):
+            return True
+    return False
 
 
 def _candidate(
@@ -126,10 +131,37 @@ def _candidate(
         scope = _deduced(cx, overload, values, explicit or (), span)
     with cx.in_scope(scope):
         types = tuple(parameter_type(resolve(cx, one.type)) for one in parameters)
+        if declaration.template and _may_fail(declaration.result):
+            result_type(cx, Candidate(overload, scope, types))
     ranks = tuple(_rank(cx, value, type) for value, type in zip(values, types, strict=False))
     if IMPOSSIBLE in ranks:
         return None
     return Candidate(overload, scope, types, ranks)
+
+
+def _may_fail(written: tree.TypeTree | None) -> bool:
+    """Whether a result type may have no meaning for some template arguments."""
+    return any(
+        isinstance(node, tree.DecltypeType)
+        or (isinstance(node, tree.Name) and (node.scope or node.arguments is not None))
+        for node in walk_tree(written)
+    )
+
+
+def result_type(cx: Context, chosen: Candidate) -> CppType | None:
+    """The return type of a function; None if it is deduced (`auto`)."""
+    written = chosen.declaration.result
+    if written is None:
+        return VOID
+    if is_auto(written):
+        return None
+    scope = chosen.scope
+    if any(isinstance(node, tree.DecltypeType) for node in walk_tree(written)):
+        scope = Scope(scope, kind="function")  # with the parameters, which it may use
+        for parameter, type in zip(chosen.declaration.parameters, chosen.types, strict=False):
+            scope.names[parameter.name] = example_of(type, parameter.span)
+    with cx.in_scope(scope):
+        return resolve(cx, written)
 
 
 def _rank(cx: Context, value: Value, type: CppType) -> int:
@@ -245,41 +277,13 @@ def _better(one: Candidate, other: Candidate, values: Sequence[Value]) -> bool:
     return _order(one) > _order(other)
 
 
-def _differs_by_const(one: Candidate, other: Candidate) -> bool:
-    """Whether two functions with different bodies differ in const only."""
-    mine, theirs = one.declaration, other.declaration
-    if mine.body is None or theirs.body is None:
-        return False
-    if _unqualified(mine.body) == _unqualified(theirs.body):
-        return False
-    if bool(mine.template) != bool(theirs.template):
-        return False
-    written = ([_unqualified(one.type) for one in f.parameters] for f in (mine, theirs))
-    if mine.template and next(written) != next(written):
-        return False  # one is more specialized
-    if list(map(_without_const, one.types)) != list(map(_without_const, other.types)):
-        return False
-    return (mine.const, *map(_is_const, one.types)) != (theirs.const, *map(_is_const, other.types))
-
-
-def _unqualified(node: Any) -> Any:
-    """A part of the tree without const and locations, for comparison."""
-    if isinstance(node, tree.ConstType):
-        return _unqualified(node.of)
-    if isinstance(node, tuple):
-        return tuple(map(_unqualified, node))
-    if is_dataclass(node):
-        parts = (getattr(node, one.name) for one in fields(node) if one.compare)
-        return (type(node), *map(_unqualified, parts))
-    return node
-
-
-def _without_const(type: CppType) -> CppType:
-    return replace(type, const=False) if isinstance(type, (Reference, Pointer)) else type
-
-
-def _is_const(type: CppType) -> bool:
-    return isinstance(type, (Reference, Pointer)) and type.const
+def _takes_const(chosen: Candidate) -> bool:
+    """Whether a function may be called on a const object."""
+    return (
+        chosen.declaration.const
+        or chosen.overload.owner is None
+        or "static" in chosen.declaration.specifiers
+    )
 
 
 def _order(chosen: Candidate) -> tuple[bool, int, bool, bool, bool]:
@@ -307,7 +311,7 @@ def _specificity(written: tree.TypeTree) -> int:
     return 0
 
 
-def _specialized(cx: Context, chosen: Candidate, overloads: Sequence[Overload]) -> Candidate:
+def specialized(cx: Context, chosen: Candidate, overloads: Sequence[Overload]) -> Candidate:
     """The explicit specialization (`template <> …`) for these arguments, if there is one."""
     if not chosen.declaration.template:
         return chosen

@@ -8,7 +8,15 @@ from dataclasses import replace
 from typing import Any
 
 from treadle.core.source import Span
-from treadle.cuda_cpp.lower.arithmetic import cast, constant, is_constant, over, plus, times
+from treadle.cuda_cpp.lower.arithmetic import (
+    cast,
+    constant,
+    is_constant,
+    over,
+    plus,
+    times,
+    zero_of,
+)
 from treadle.cuda_cpp.lower.context import Context, LowerAgain
 from treadle.cuda_cpp.lower.values import (
     ArrayValue,
@@ -23,11 +31,13 @@ from treadle.cuda_cpp.lower.values import (
     ObjectTarget,
     PointerValue,
     PointerVariable,
+    Rvalue,
     ScatteredLvalue,
     SplitArray,
     SplitStruct,
     Target,
     Value,
+    VoidValue,
 )
 from treadle.cuda_cpp.semantics.types import (
     ArrayOf,
@@ -35,6 +45,8 @@ from treadle.cuda_cpp.semantics.types import (
     CppType,
     FunctionOf,
     NoLayout,
+    Pointer,
+    Reference,
     Void,
     align_of,
     all_fields,
@@ -409,6 +421,36 @@ def _further(
     return plus(times(offset, unit // common), times(index, size // common)), common
 
 
+def example_of(type: CppType, span: Span) -> Value:
+    """Some value of a type, for expressions that are not evaluated."""
+    match type:
+        case Reference(to, const, rvalue):
+            if rvalue or const or not _has_layout(to):
+                return example_of(to, span)
+            return Lvalue(n.Variable("example", ir_type(to), span), to)
+        case Pointer(to, const):
+            return PointerValue((NullTarget(),), ZERO, unit_of(to), to, const=const)
+        case Void():
+            return VoidValue(type)
+        case ArrayOf(element, length) if not _has_layout(type):
+            return SplitArray(type, tuple(example_of(element, span) for _ in range(length or 0)))
+        case ArrayOf():
+            first = PointerValue((NullTarget(),), ZERO, unit_of(type), type)
+            return ArrayValue(first, type)
+        case ClassType() if not _has_layout(type):
+            parts = {one.name: example_of(one.type, span) for one in all_fields(type)}
+            return SplitStruct(type, parts)
+    return Rvalue(zero_of(ir_type(type), span), type)
+
+
+def _has_layout(type: CppType) -> bool:
+    try:
+        ir_type(type)
+    except NoLayout:
+        return False
+    return True
+
+
 # --- split structs and arrays --------------------------------------------------------------------
 
 
@@ -431,9 +473,7 @@ def part_at(
     return _one_of(cx, cx.copied(cast(index, ir.I32)), array.items, span)
 
 
-def _pointed_to(
-    cx: Context, pointer: ObjectAddress, index: n.Expression, span: Span
-) -> SplitStruct:
+def _pointed_to(cx: Context, pointer: ObjectAddress, index: n.Expression, span: Span) -> Value:
     if not isinstance(index, n.Constant) or int(index.value):
         raise cx.error(f"a {pointer.type} that points to one struct has only the index 0", span)
     return pointer.object

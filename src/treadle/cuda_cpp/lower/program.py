@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,19 +14,29 @@ from treadle.cuda_cpp.lower.context import Context, Facts, LowerAgain, Lowering
 from treadle.cuda_cpp.lower.dispatch import static_assert
 from treadle.cuda_cpp.lower.kernels import lower_once
 from treadle.cuda_cpp.lower.names import constant_integer, resolve
+from treadle.cuda_cpp.lower.overloads import parameter_type, specialized
 from treadle.cuda_cpp.lower.parameters import parameters_of
 from treadle.cuda_cpp.lower.rules import RULES
 from treadle.cuda_cpp.lower.templates import bind_arguments, spelled
 from treadle.cuda_cpp.lower.tree_analysis import Reachable
+from treadle.cuda_cpp.lower.values import Candidate
 from treadle.cuda_cpp.lower.variables import length_of, points_to_functions
 from treadle.cuda_cpp.semantics.redefinitions import redefinitions
-from treadle.cuda_cpp.semantics.scopes import GlobalVariable, Namespace, Overload, Scope, file_scope
+from treadle.cuda_cpp.semantics.scopes import (
+    Functions,
+    GlobalVariable,
+    Namespace,
+    Overload,
+    Scope,
+    file_scope,
+)
 from treadle.cuda_cpp.semantics.types import (
     NUMBER_TYPES,
     VOID,
     ArrayOf,
     CppType,
     Double,
+    EnumType,
     NoLayout,
     NumberTypes,
     Void,
@@ -93,9 +103,7 @@ class Program:
         self._headers = read.unknown_headers
         self._number_types = types
         self._scope = file_scope(unit, types)
-        self._kernels = {
-            kernel.template.name: kernel for kernel in _kernels(unit.declarations, self._scope)
-        }
+        self._kernels = _by_name(_kernels(unit.declarations, self._scope))
         self.kernels = {name: kernel.template for name, kernel in self._kernels.items()}
         self._variables = dict(_variables(self._scope))
         self._types: dict[str, CppType] = {}
@@ -183,16 +191,24 @@ class Program:
     def instance(self, name: str, arguments: tuple[str, ...]) -> records.KernelInstance:
         """A kernel with its template arguments, each as C++ writes it."""
         kernel = self._kernels[name]
-        declaration = kernel.overload.declaration
+        overload = kernel.overload
+        declaration = overload.declaration
         cx = self._context()
-        scope = kernel.overload.scope
+        scope = overload.scope
         spelled_name = name
         written = [self._argument(one) for one in arguments]
         if declaration.template:
             cx.span = declaration.span
             with cx.in_scope(scope):
-                scope = bind_arguments(cx, declaration.template, written, scope, declaration.span)
-            spelled_name = f"{name}<{', '.join(map(spelled, scope.names['<arguments>']))}>"
+                given = [
+                    _as_enum(cx, one, to)
+                    for one, to in zip(written, declaration.template, strict=False)
+                ]
+                given += written[len(given) :]
+                scope = bind_arguments(cx, declaration.template, given, scope, declaration.span)
+                spelled_name = f"{name}<{', '.join(map(spelled, scope.names['<arguments>']))}>"
+                overload, scope = _specialized(cx, overload, scope)
+                declaration = overload.declaration
         with cx.in_scope(scope):
             if declaration.result is not None and resolve(cx, declaration.result) != VOID:
                 raise cx.error(
@@ -210,7 +226,7 @@ class Program:
             if one in self.refused_symbols:
                 raise self.refused_symbols[one]
         symbols = tuple(one for one in named if one in self.symbols)
-        self._instances[spelled_name] = (kernel.overload, scope)
+        self._instances[spelled_name] = (overload, scope)
         return records.KernelInstance(
             spelled_name,
             tuple(found.parameters),
@@ -295,6 +311,54 @@ def _kernels(declarations: tuple[tree.Declaration, ...], scope: Scope) -> Any:
             yield _Kernel(Overload(one, scope), _template_record(name, one))
 
 
+def _as_enum(cx: Context, argument: Any, parameter: tree.TemplateParameter) -> Any:
+    """A template argument; a number for a parameter of an enum as its enumerator."""
+    if not isinstance(argument, tree.IntegerLiteral) or not isinstance(
+        parameter.type, tree.NamedType
+    ):
+        return argument
+    try:
+        type = resolve(cx, parameter.type)
+    except CompileError:  # it depends on another parameter
+        return argument
+    return tree.Cast(parameter.type, argument) if isinstance(type, EnumType) else argument
+
+
+def _specialized(cx: Context, kernel: Overload, scope: Scope) -> tuple[Overload, Scope]:
+    """The explicit specialization of a kernel for the arguments that a scope binds, and its scope;
+    the kernel itself if there is none."""
+    group = kernel.scope.own(kernel.declaration.name.text)
+    if not isinstance(group, Functions):
+        return kernel, scope
+    with cx.in_scope(scope):
+        types = tuple(
+            parameter_type(resolve(cx, one.type)) for one in kernel.declaration.parameters
+        )
+    found = specialized(cx, Candidate(kernel, scope, types), group.overloads)
+    return found.overload, found.scope
+
+
+def _by_name(kernels: Iterable[_Kernel]) -> dict[str, _Kernel]:
+    """The kernels by name. If several have the same one, the types of their parameters follow it,
+    and if these are the same, too, the template parameters come before."""
+    groups: dict[str, list[_Kernel]] = {}
+    for kernel in kernels:
+        groups.setdefault(kernel.template.name, []).append(kernel)
+    found: dict[str, _Kernel] = {}
+    for name, group in groups.items():
+        for kernel in group:
+            if len(group) == 1:
+                found[name] = kernel
+                continue
+            record = kernel.template
+            types = f"({', '.join(one.type for one in record.parameters)})"
+            full = name + types
+            if full in found:
+                full = f"{name}<{', '.join(one.name for one in record.template)}>{types}"
+            found[full] = replace(kernel, template=replace(record, name=full))
+    return found
+
+
 def _assertions(
     declarations: tuple[tree.Declaration, ...], scope: Scope
 ) -> Iterator[tuple[tree.StaticAssert, Scope]]:
@@ -323,6 +387,7 @@ def _template_record(name: str, one: tree.FunctionDeclaration) -> records.Kernel
             "type" if p.kind == "type" else "value",
             "" if p.type is None else spell_type(p.type),
             None if p.default is None else spell_argument(p.default),
+            p.pack,
         )
         for p in one.template or ()
     )
@@ -333,10 +398,13 @@ def _variables(scope: Scope) -> Any:
     for name, entity in scope.names.items():
         if isinstance(entity, Namespace) and not name.startswith("<"):
             yield from _variables(entity.scope)
-        elif isinstance(entity, GlobalVariable) and entity.declaration.specifiers & {
-            "constant", "device", "managed",
-        }:  # fmt: skip
+        elif isinstance(entity, GlobalVariable) and _is_of_device(entity.declaration):
             yield scope.qualified(name), entity
+
+
+def _is_of_device(declaration: tree.VariableDeclaration) -> bool:
+    in_memory = declaration.specifiers & {"constant", "device", "managed"}
+    return bool(in_memory) and not declaration.template
 
 
 def _shape(type: CppType) -> tuple[int, ...]:

@@ -23,6 +23,7 @@ RULES = Rules(
     class_type=classes.class_type,
     enumerator=classes.enumerator,
     class_instance=templates.class_instance,
+    method_of_instance=templates.method_of_instance,
     bind_arguments=templates.bind_arguments,
     transformed=traits.transformed,
     function_pointer=function_pointers.function_pointer,

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from treadle.cuda_cpp.lower.arithmetic import folded
-from treadle.cuda_cpp.lower.context import Context
-from treadle.cuda_cpp.lower.dispatch import constant_value, lower, static_assert
+from treadle.cuda_cpp.lower.arithmetic import constant, folded
+from treadle.cuda_cpp.lower.context import Context, key_of, tree_made
+from treadle.cuda_cpp.lower.dispatch import constant_value, lower, static_assert, type_of
 from treadle.cuda_cpp.lower.inlining import lower_return
 from treadle.cuda_cpp.lower.loops import (
     condition_of,
@@ -16,12 +16,17 @@ from treadle.cuda_cpp.lower.loops import (
     lower_range_for,
     lower_while,
 )
+from treadle.cuda_cpp.lower.objects import subscript
+from treadle.cuda_cpp.lower.storage import declare_object
 from treadle.cuda_cpp.lower.switches import lower_switch
+from treadle.cuda_cpp.lower.values import describe
 from treadle.cuda_cpp.lower.variables import declare as declare_variable
 from treadle.cuda_cpp.semantics.scopes import declare
+from treadle.cuda_cpp.semantics.types import ArrayOf, ClassType, VectorType, all_fields
 from treadle.cuda_cpp.syntax import tree
 from treadle.cuda_cpp.syntax.refusals import refusal_message
 from treadle.ir import nodes as n
+from treadle.ir import types as ir
 from treadle.ir.traverse import rewrite, root_of
 
 
@@ -73,6 +78,40 @@ def declare_locally(cx: Context, node: tree.Declaration) -> None:
             pass  # a prototype
         case _:
             declare(node, cx.scope)
+
+
+def _structured_binding(cx: Context, node: tree.StructuredBinding) -> None:
+    """The parts of a value as names."""
+    key = "<binding>"
+    variable = tree_made(
+        cx,
+        key,
+        node,
+        lambda: tree.VariableDeclaration(key, node.type, node.initializer, span=node.span),
+    )
+    of_array = type_of(cx, node.initializer) if isinstance(node.initializer, tree.Name) else None
+    if isinstance(of_array, ArrayOf) and not isinstance(node.type, tree.ReferenceType):
+        given = lower(cx, node.initializer)
+        whole = declare_object(cx, "parts", of_array, key_of(cx, variable), given, node.span)
+    else:
+        declare_variable(cx, variable)
+        whole = cx.scope.names.pop(key)
+    type = getattr(whole, "type", None)
+    parts: list[Any]
+    if isinstance(type, ArrayOf):
+        count = type.length or 0
+        parts = [subscript(cx, whole, constant(at, ir.I32), node.span) for at in range(count)]
+    elif isinstance(type, ClassType):
+        names = [one.name for one in all_fields(type)]
+        parts = [cx.rules.member_of(cx, whole, tree.Name(one), node.span) for one in names]
+    elif isinstance(type, VectorType):
+        names = list(ir.COMPONENTS[: type.count])
+        parts = [cx.rules.member_of(cx, whole, tree.Name(one), node.span) for one in names]
+    else:
+        raise cx.error(f"{describe(whole)} has no parts", node.span)
+    if len(parts) != len(node.names):
+        raise cx.error(f"{len(node.names)} names for the {len(parts)} parts of {type}", node.span)
+    cx.scope.names.update(zip(node.names, parts, strict=True))
 
 
 def _compound(cx: Context, node: tree.Compound) -> None:
@@ -159,6 +198,7 @@ def _refused(cx: Context, node: tree.RefusedStatement) -> None:
 _HANDLERS: dict[type, Callable[[Context, Any], None]] = {
     tree.ExpressionStatement: _expression,
     tree.DeclarationStatement: _declarations,
+    tree.StructuredBinding: _structured_binding,
     tree.Compound: _compound,
     tree.If: _if,
     tree.For: lower_for,

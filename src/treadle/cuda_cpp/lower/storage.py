@@ -3,6 +3,7 @@ in them."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from treadle.core.source import Span
@@ -10,7 +11,7 @@ from treadle.cuda_cpp.lower.arithmetic import constant
 from treadle.cuda_cpp.lower.classes import has_default_constructor
 from treadle.cuda_cpp.lower.context import Context
 from treadle.cuda_cpp.lower.conversions import convert, rvalue
-from treadle.cuda_cpp.lower.objects import copy_object, subscript
+from treadle.cuda_cpp.lower.objects import copy_object, store, subscript
 from treadle.cuda_cpp.lower.operators import assign_pointer
 from treadle.cuda_cpp.lower.pointers import MOST_ITEMS, ZERO, follow, pointer_of, unit_of
 from treadle.cuda_cpp.lower.values import (
@@ -22,9 +23,11 @@ from treadle.cuda_cpp.lower.values import (
     PointerVariable,
     SplitArray,
     SplitStruct,
+    Text,
     Value,
 )
 from treadle.cuda_cpp.semantics.types import (
+    CHAR,
     ArrayOf,
     ClassType,
     CppType,
@@ -96,6 +99,18 @@ def array_memory(cx: Context, name: str, type: ArrayOf, space: str, span: Span) 
     target = new_memory(cx, name, space, element, length, span)
     inner = innermost(type)
     return ArrayValue(PointerValue((target,), ZERO, unit_of(inner), type), type)
+
+
+def text_array(cx: Context, text: Text, span: Span) -> ArrayValue:
+    """A string literal as an array of characters."""
+    cx.note("emulated", "a string literal as an array", "a local array that is filled here", span)
+    characters = (*text.data, 0)
+    made = array_memory(cx, "text", ArrayOf(CHAR, len(characters)), "local", span)
+    for at, character in enumerate(characters):
+        place = subscript(cx, made, constant(at, ir.I32), span)
+        value = character - 256 if character > 127 else character
+        store(cx, place, constant(value, CHAR.scalar), span)
+    return replace(made, first=replace(made.first, const=True))
 
 
 def element_type(cx: Context, type: CppType, span: Span) -> ir.Type:
@@ -196,6 +211,8 @@ def _declare_pointer_with(
         converted = convert(cx, value, type, span)
         if isinstance(converted, (SplitArray, ObjectAddress)):
             return converted
+        if isinstance(converted, Text):
+            converted = text_array(cx, converted, span)
         pointer = pointer_of(cx, converted)
         if pointer is None:
             raise cx.error(f"{name} is a pointer, and its initializer is not", span)

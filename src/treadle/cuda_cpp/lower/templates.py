@@ -3,21 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from treadle.core.source import Span
 from treadle.cuda_cpp.lower.arithmetic import folded
 from treadle.cuda_cpp.lower.classes import class_type
-from treadle.cuda_cpp.lower.context import Context
+from treadle.cuda_cpp.lower.context import Context, tree_made
 from treadle.cuda_cpp.lower.conversions import convert
 from treadle.cuda_cpp.lower.dispatch import constant_rvalue, lower
-from treadle.cuda_cpp.lower.names import is_const, resolve
+from treadle.cuda_cpp.lower.names import constant_integer, is_const_type, lookup, resolve
 from treadle.cuda_cpp.lower.values import FunctionSet, Rvalue
-from treadle.cuda_cpp.semantics.scopes import DeclaredType, KnownValue, Scope, TypeEntity
+from treadle.cuda_cpp.semantics.scopes import (
+    DeclaredType,
+    GlobalVariable,
+    KnownValue,
+    Scope,
+    TypeEntity,
+)
 from treadle.cuda_cpp.semantics.types import (
     SIZE,
     ArrayOf,
     ClassType,
+    ConstOf,
     CppType,
     FunctionOf,
     Pointer,
@@ -29,8 +37,8 @@ from treadle.cuda_cpp.syntax.walk import walk_tree
 from treadle.ir import nodes as n
 from treadle.ir import types as ir
 
-# A template argument: a type, a constant with its C++ type, or a function.
-Argument = CppType | Rvalue | FunctionSet
+# A template argument: a type, a constant with its C++ type, a function or a template.
+Argument = CppType | ConstOf | Rvalue | FunctionSet | DeclaredType
 
 
 def evaluate_argument(
@@ -43,15 +51,17 @@ def evaluate_argument(
     is looked up in the scope of the template."""
     if parameter.kind == "type":
         if isinstance(argument, tree.Name):  # parsed as an expression: a name may be a type
-            return resolve(cx, tree.NamedType(argument, argument.span))
+            argument = tree.NamedType(argument, argument.span)
         if isinstance(argument, tree.TYPES):
-            return resolve(cx, argument)
+            type = resolve(cx, argument)
+            const = is_const_type(cx, argument) and not isinstance(type, Reference)
+            return ConstOf(type) if const else type
         if not isinstance(argument, _CPP_TYPES):
             raise cx.error(f"template parameter {parameter.name} takes a type")
         made: Argument = argument
         return made
     if parameter.kind == "template":
-        raise cx.error("templates as template arguments are not supported: name the instance")
+        return _template(cx, argument, parameter)
     assert parameter.type is not None
     if isinstance(argument, FunctionSet):
         return argument
@@ -79,7 +89,35 @@ def evaluate_argument(
     return Rvalue(folded(converted.expression), converted.type)
 
 
-_CPP_TYPES = tuple(type for type in CppType.__args__)
+_CPP_TYPES = (*CppType.__args__, ConstOf)
+
+
+def _template(
+    cx: Context, argument: tree.TemplateArgument | Argument, parameter: tree.TemplateParameter
+) -> DeclaredType:
+    """A class or alias template as an argument."""
+    if isinstance(argument, DeclaredType):
+        return argument
+    if isinstance(argument, tree.NamedType):
+        argument = argument.name
+    found: Any = lookup(cx, argument) if isinstance(argument, tree.Name) else None
+    if isinstance(found, TypeEntity) and isinstance(found.type, ClassType):  # inside of the class
+        assert isinstance(argument, tree.Name)
+        found = declared_template(cx, found.type) or found
+    if isinstance(found, DeclaredType) and getattr(found.declaration, "template", None):
+        return found
+    raise cx.error(f"template parameter {parameter.name} takes a template")
+
+
+def declared_template(cx: Context, type: ClassType) -> DeclaredType | None:
+    """The class template that a type is an instance of."""
+    scope: Scope | None = type.scope
+    while scope is not None:
+        found = scope.own(getattr(type.template, "name", ""))
+        if isinstance(found, DeclaredType) and found.declaration is type.template:
+            return found
+        scope = scope.parent
+    return None
 
 
 def bind_arguments(
@@ -125,10 +163,19 @@ def bind_arguments(
 
 def bind(scope: Scope, parameter: tree.TemplateParameter, value: Argument) -> None:
     """Make an argument known in a template's scope by the name of its parameter."""
-    if parameter.name:
-        scope.names[parameter.name] = (
-            KnownValue(value) if isinstance(value, (Rvalue, FunctionSet)) else TypeEntity(value)
-        )
+    if not parameter.name:
+        return
+    entity: Any
+    match value:
+        case Rvalue() | FunctionSet():
+            entity = KnownValue(value)
+        case ConstOf(of):
+            entity = TypeEntity(of, const=True)
+        case DeclaredType():
+            entity = value
+        case _:
+            entity = TypeEntity(value)
+    scope.names[parameter.name] = entity
 
 
 def argument_key(argument: Argument) -> Any:
@@ -138,6 +185,8 @@ def argument_key(argument: Argument) -> Any:
         return (argument.expression.value, str(argument.type))
     if isinstance(argument, FunctionSet):
         return (argument.name, tuple(id(one.declaration) for one in argument.overloads))
+    if isinstance(argument, DeclaredType):
+        return id(argument.declaration)
     return argument
 
 
@@ -150,6 +199,9 @@ def spelled(argument: Argument) -> str:
     if isinstance(argument, FunctionSet):
         overloads = argument.overloads
         return overloads[0].scope.qualified(argument.name) if overloads else argument.name
+    if isinstance(argument, DeclaredType):
+        name = getattr(argument.declaration, "name", "")
+        return argument.scope.qualified(name)
     return str(argument)
 
 
@@ -167,14 +219,30 @@ def class_instance(
     name = f"{declaration.name}<{', '.join(spelled(argument) for argument in bound)}>"
     found = [(one, _matches(cx, one, bound, entity.scope)) for one in entity.specializations]
     matching = [(one, match) for one, match in found if match is not None]
+    scope.names["<instance>"] = bound
     if matching:
         special, inner = max(matching, key=lambda pair: _specificity(pair[0]))
-        inner.names["<arguments>"] = bound  # for deduction: those of the primary template
+        inner.names["<instance>"] = bound
         return class_type(cx, special, inner, name=name, arguments=keys, template=declaration)
     return class_type(cx, declaration, scope, name=name, arguments=keys, template=declaration)
 
 
-def _specificity(special: tree.StructDeclaration) -> int:
+def variable_instance(
+    cx: Context, entity: GlobalVariable, arguments: Sequence[Any], span: Span
+) -> tuple[tree.VariableDeclaration, Scope]:
+    """The declaration of a variable template for these arguments, and the scope that binds them."""
+    declaration = entity.declaration
+    assert declaration.template is not None
+    scope = bind_arguments(cx, declaration.template, arguments, entity.scope, span)
+    bound = scope.names["<arguments>"]
+    found = [(one, _matches(cx, one, bound, entity.scope)) for one in entity.specializations]
+    matching = [(one, match) for one, match in found if match is not None]
+    if matching:
+        return max(matching, key=lambda pair: _specificity(pair[0]))
+    return declaration, scope
+
+
+def _specificity(special: tree.StructDeclaration | tree.VariableDeclaration) -> int:
     """How specialized a partial specialization is: fixed arguments weigh most, then patterns."""
     names = {parameter.name for parameter in special.template or ()}
     mentioned = 0
@@ -201,7 +269,10 @@ def _specificity(special: tree.StructDeclaration) -> int:
 
 
 def _matches(
-    cx: Context, special: tree.StructDeclaration, bound: Sequence[Argument], scope: Scope
+    cx: Context,
+    special: tree.StructDeclaration | tree.VariableDeclaration,
+    bound: Sequence[Argument],
+    scope: Scope,
 ) -> Scope | None:
     """The scope of a specialization for these arguments; None if it does not match."""
     assert special.specialized is not None
@@ -232,13 +303,53 @@ def _matches(
     return bind_arguments(cx, parameters, (), scope, special.span, deduced)
 
 
+def method_of_instance(
+    cx: Context,
+    method: tree.FunctionDeclaration,
+    declaration: tree.StructDeclaration,
+    scope: Scope,
+    home: Scope,
+) -> tuple[tree.FunctionDeclaration, Scope] | None:
+    """A method that is defined outside of its class, for the instance of a class template whose
+    arguments `scope` has and whose members are in `home`: its declaration, without the template
+    parameters of the class, and the scope that binds these. None if it is of another instance."""
+    written = method.name.scope[-1].arguments
+    bound = scope.names.get("<instance>")
+    if written is None or bound is None:
+        return method, home
+    mentioned = {node.text for node in walk_tree(written) if isinstance(node, tree.Name)}
+    parameters = method.template or ()
+    of_class = tuple(one for one in parameters if one.name in mentioned)
+    pattern = tree_made(
+        cx,
+        "pattern",
+        method,
+        lambda: tree.StructDeclaration(
+            declaration.kind, declaration.name, template=of_class, specialized=written
+        ),
+    )
+    around = scope.parent
+    assert around is not None
+    matching = _matches(cx, pattern, bound, around)
+    if matching is None:
+        return None
+    wanted = 0 if declaration.specialized is None else _specificity(declaration)
+    if not method.specialization and _specificity(pattern) != wanted:
+        return None
+    inner = Scope(home, kind="template")
+    inner.names.update(matching.names)
+    inner.names.pop("<arguments>", None)
+    rest = tuple(one for one in parameters if one.name not in mentioned) or None
+    return tree_made(cx, "method", method, lambda: replace(method, template=rest)), inner
+
+
 # --- deduction -----------------------------------------------------------------------------------
 
 
 def deduce(
     cx: Context,
     written: tree.TypeTree,
-    type: CppType,
+    type: Argument,
     parameters: Sequence[tree.TemplateParameter],
     found: dict[str, Argument],
     *,
@@ -249,29 +360,31 @@ def deduce(
     False if the deductions conflict, or (`exact`) if the types differ.
     """
     names = {parameter.name: parameter for parameter in parameters}
+    if isinstance(type, ConstOf) and not isinstance(written, (tree.ConstType, tree.NamedType)):
+        if exact:
+            return False
+        type = type.of
+    if not isinstance(type, _CPP_TYPES):
+        return False
     match written:
         case tree.ConstType(of):
-            return deduce(cx, of, type, parameters, found, exact=exact)
-        case tree.ReferenceType(to):
-            inner = type.to if isinstance(type, Reference) else type
-            return deduce(cx, to, inner, parameters, found, exact=exact)
+            inner: Argument = type
+            if written.const and exact:
+                if not isinstance(type, ConstOf):
+                    return False
+                inner = type.of
+            return deduce(cx, of, inner, parameters, found, exact=exact)
+        case tree.ReferenceType():
+            return _deduce_reference(cx, written, type, parameters, found, exact)
         case tree.PointerType(to):
-            pointed = decay(type)
+            pointed = type if isinstance(type, ConstOf) else decay(type)
             if not isinstance(pointed, Pointer):
                 return not exact and not _mentions(to, names)
-            if exact and is_const(to) and not pointed.const:
-                return False
-            return deduce(cx, to, pointed.to, parameters, found, exact=exact)
-        case tree.ArrayType(of, size):
-            if not isinstance(type, ArrayOf):
-                return isinstance(type, Pointer) and deduce(
-                    cx, of, type.to, parameters, found, exact=exact
-                )
-            if isinstance(size, tree.Name) and size.text in names and type.length is not None:
-                length = Rvalue(n.Constant(type.length, ir.U64), SIZE)
-                if not _agree(found, size.text, length):
-                    return False
-            return deduce(cx, of, type.element, parameters, found, exact=exact)
+            if exact:
+                return _deduce_pointed(cx, to, pointed, parameters, found)
+            return deduce(cx, to, pointed.to, parameters, found)
+        case tree.ArrayType():
+            return _deduce_array(cx, written, type, parameters, found, exact)
         case tree.NamedType(name):
             if not name.scope and name.text in names and name.arguments is None:
                 return _agree(found, name.text, type)
@@ -279,20 +392,83 @@ def deduce(
                 return _deduce_class(cx, name, type, parameters, found, exact=exact)
             if name.arguments is not None and _mentions(written, names):
                 return False
-        case tree.FunctionType(result, written_parameters):
-            if isinstance(type, Pointer):
-                type = type.to
-            if not isinstance(type, FunctionOf) or len(written_parameters) != len(type.parameters):
-                return False
-            pairs = zip(
-                (result, *(one.type for one in written_parameters)),
-                (type.result, *type.parameters),
-                strict=True,
-            )
-            return all(deduce(cx, one, to, parameters, found, exact=exact) for one, to in pairs)
-    if exact:
-        return resolve(cx, written) == type
-    return True
+        case tree.FunctionType():
+            return _deduce_function(cx, written, type, parameters, found, exact)
+    return not exact or bool(resolve(cx, written) == type)
+
+
+def _deduce_array(
+    cx: Context,
+    written: tree.ArrayType,
+    type: CppType | ConstOf,
+    parameters: Sequence[tree.TemplateParameter],
+    found: dict[str, Argument],
+    exact: bool,
+) -> bool:
+    of, size = written.of, written.size
+    if not isinstance(type, ArrayOf):
+        if exact or not isinstance(type, Pointer):
+            return False
+        return deduce(cx, of, type.to, parameters, found)
+    is_own = isinstance(size, tree.Name) and any(one.name == size.text for one in parameters)
+    if is_own and type.length is not None:
+        assert isinstance(size, tree.Name)
+        length = Rvalue(n.Constant(type.length, ir.U64), SIZE)
+        if not _agree(found, size.text, length):
+            return False
+    elif exact:
+        length_ = None if size is None else constant_integer(cx, size, "the length of an array")
+        if length_ != type.length:
+            return False
+    return deduce(cx, of, type.element, parameters, found, exact=exact)
+
+
+def _deduce_reference(
+    cx: Context,
+    written: tree.ReferenceType,
+    type: CppType | ConstOf,
+    parameters: Sequence[tree.TemplateParameter],
+    found: dict[str, Argument],
+    exact: bool,
+) -> bool:
+    if not exact:
+        inner = type.to if isinstance(type, Reference) else type
+        return deduce(cx, written.to, inner, parameters, found)
+    if not isinstance(type, Reference) or type.rvalue != written.rvalue:
+        return False
+    return _deduce_pointed(cx, written.to, type, parameters, found)
+
+
+def _deduce_function(
+    cx: Context,
+    written: tree.FunctionType,
+    type: CppType | ConstOf,
+    parameters: Sequence[tree.TemplateParameter],
+    found: dict[str, Argument],
+    exact: bool,
+) -> bool:
+    """`R(A, B)` against the type of a function, or of a pointer to one."""
+    if isinstance(type, Pointer):
+        type = type.to
+    if not isinstance(type, FunctionOf) or len(written.parameters) != len(type.parameters):
+        return False
+    patterns = (written.result, *(one.type for one in written.parameters))
+    pairs = zip(patterns, (type.result, *type.parameters), strict=True)
+    return all(deduce(cx, one, to, parameters, found, exact=exact) for one, to in pairs)
+
+
+def _deduce_pointed(
+    cx: Context,
+    written: tree.TypeTree,
+    type: Pointer | Reference,
+    parameters: Sequence[tree.TemplateParameter],
+    found: dict[str, Argument],
+) -> bool:
+    """What a pointer or reference refers to, with its const, against a pattern, exactly."""
+    if isinstance(written, tree.ConstType) and written.const:
+        return type.const and deduce(cx, written.of, type.to, parameters, found, exact=True)
+    inner = ConstOf(type.to) if type.const else type.to
+    return deduce(cx, written, inner, parameters, found, exact=True)
 
 
 def deduce_exactly(found: dict[str, Argument], written: tree.TypeTree, type: CppType) -> bool:
@@ -338,11 +514,16 @@ def _deduce_class(
 ) -> bool:
     """`Vec<T, N>` against an instance of Vec, or (not `exact`) of a class derived from one."""
     declaration = type.template
-    if not isinstance(declaration, tree.StructDeclaration) or declaration.name != name.text:
+    own = next((one for one in parameters if one.name == name.text), None)
+    if own is not None and own.kind == "template":  # C<T> against an instance of any template
+        template = declared_template(cx, type)
+        if template is None or not _agree(found, name.text, template):
+            return False
+    elif not isinstance(declaration, tree.StructDeclaration) or declaration.name != name.text:
         return not exact and any(
             _deduce_class(cx, name, base, parameters, found) for base in type.bases
         )
-    bound = type.scope.parent.names.get("<arguments>", ())
+    bound = type.scope.parent.names.get("<instance>", ())
     given = len(name.arguments or ())
     left_out = zip((declaration.template or ())[given:], bound[given:], strict=False)
     if not all(_is_default(cx, one, argument, type.scope) for one, argument in left_out):

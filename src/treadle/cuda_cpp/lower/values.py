@@ -206,6 +206,7 @@ class SplitStruct:
 
     type: ClassType
     fields: dict[str, Any]
+    const: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,9 +219,9 @@ class SplitArray:
 
 @dataclass(frozen=True, slots=True)
 class ObjectAddress:
-    """`&x` of a struct with pointers in it, which has no place in memory."""
+    """`&x` of a pointer, or of a struct with pointers in it, which has no place in memory."""
 
-    object: SplitStruct
+    object: SplitStruct | PointerVariable | ParameterPointer | SplitArray
 
     @property
     def type(self) -> CppType:
@@ -244,6 +245,7 @@ class Text:
 
     text: str
     type: CppType = STRING
+    data: bytes = b""
 
 
 @dataclass(frozen=True, slots=True)
@@ -309,6 +311,8 @@ def as_const(value: Any) -> Any:
             return replace(value, choices=tuple(c if c is None else as_const(c) for c in choices))
         case PointerVariable():
             return replace(value, fixed=True)
+        case SplitStruct(type=type, fields=fields):
+            return SplitStruct(type, fields, True)
     return value
 
 

@@ -32,7 +32,7 @@ from treadle.cuda_cpp.lower.storage import (
     pointer_items,
     uninitialized,
 )
-from treadle.cuda_cpp.lower.templates import bind_arguments
+from treadle.cuda_cpp.lower.templates import variable_instance
 from treadle.cuda_cpp.lower.tree_analysis import note_volatile
 from treadle.cuda_cpp.lower.values import (
     ArrayValue,
@@ -88,9 +88,11 @@ def declare(cx: Context, node: tree.VariableDeclaration) -> None:
         note_volatile(cx, node.type, bound)
         cx.scope.names[node.name] = as_const(bound) if type.const else bound
         return
-    known = _known_constant(cx, node, type)
+    known = None
+    if key_of(cx, node) not in cx.lowering.facts.addressed:
+        known = _known_constant(cx, node, type)
     if known is not None:
-        cx.scope.names[node.name] = KnownValue(known)
+        cx.scope.names[node.name] = KnownValue(known, key_of(cx, node))
         return
     made = _local(cx, node, type)
     note_volatile(cx, node.type, made)
@@ -122,6 +124,8 @@ def _reference(cx: Context, node: tree.VariableDeclaration, type: Reference) -> 
     if node.initializer is None:
         raise cx.error(f"the reference {node.name} has no initializer", node.span)
     value = (lower if type.const else lower_place)(cx, _only(cx, node))
+    if not binds_directly(value, type) and isinstance(getattr(value, "type", None), ClassType):
+        value = cx.rules.call_conversion(cx, value, type.to, node.span) or value
     if not binds_directly(value, type) and (type.const or isinstance(value, Rvalue)):
         converted = convert(cx, value, type.to, node.span)
         return declare_object(cx, node.name, type.to, key_of(cx, node), converted, node.span)
@@ -295,7 +299,7 @@ def global_variable(cx: Context, entity: GlobalVariable, node: tree.Name) -> Val
     """A variable of the file, or a static member of a class."""
     declaration = entity.declaration
     specifiers = declaration.specifiers
-    if specifiers & {"constant", "device", "managed"}:
+    if specifiers & {"constant", "device", "managed"} and not declaration.template:
         return _symbol(cx, entity, node.span)
     if "shared" in specifiers:
         return _file_shared(cx, entity)
@@ -369,6 +373,10 @@ def _symbol(cx: Context, entity: GlobalVariable, span: Span) -> Value:
     value = cx.lowering.symbols.get(name)
     if value is None and (table := _function_table(cx, entity)) is not None:
         return table
+    if value is None or cx.lowering.folding:  # in the initializer of another variable
+        known = _host_constant(cx, entity, tree.Name(entity.declaration.name))
+        if known is not None:
+            return known
     if value is None:
         raise cx.error(f"{name} was not found among the variables of the module", span)
     if _is_constant(entity.declaration):
@@ -390,13 +398,15 @@ def _host_constant(cx: Context, entity: GlobalVariable, node: tree.Name) -> Valu
     known = cx.lowering.statics.get(key)
     if known is None:
         if declaration.template:
-            scope = bind_arguments(
-                cx, declaration.template, node.arguments or (), entity.scope, node.span
-            )
+            declaration, scope = variable_instance(cx, entity, node.arguments or (), node.span)
         else:
             scope = entity.scope
-        with cx.in_scope(scope):
-            known = _constant_of(cx, declaration)
+        cx.lowering.folding += 1
+        try:
+            with cx.in_scope(scope):
+                known = _constant_of(cx, declaration)
+        finally:
+            cx.lowering.folding -= 1
         if known is not None and not declaration.template and not isinstance(known, ArrayValue):
             cx.lowering.statics[key] = known
     found: Value | None = known

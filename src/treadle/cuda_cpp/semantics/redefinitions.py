@@ -14,8 +14,7 @@ from treadle.cuda_cpp.syntax.walk import walk_tree
 def redefinitions(
     declarations: tuple[tree.Declaration, ...],
 ) -> Iterator[CompileError]:
-    """An error for each redefinition of a function or class, and for each kernel that has the name
-    of another one: kernels are launched by name."""
+    """An error for each redefinition of a function or class."""
     yield from _found(declarations, (), {})
 
 
@@ -47,16 +46,10 @@ def _keys(one: tree.Declaration) -> Iterator[tuple[Any, str]]:
                 ("function", _path(one.name), types, one.const),
                 f"{one.name.text} is defined twice",
             )
-        if "global" in one.specifiers:
-            yield (
-                ("kernel", _path(one.name)),
-                f"two kernels are called {one.name.text}, and kernels are launched by name: rename "
-                "one of them",
-            )
 
 
-def _path(name: tree.Name) -> tuple[str, ...]:
-    return (*(part.text for part in name.scope), name.text)
+def _path(name: tree.Name) -> tuple[Any, ...]:
+    return (*((part.text, part.arguments) for part in name.scope), name.text)
 
 
 def redeclaration(function: tree.FunctionDeclaration) -> CompileError | None:

@@ -15,6 +15,7 @@ class TypeEntity:
     """A name of a built-in type, or of a type that is resolved already."""
 
     type: CppType
+    const: bool = False  # of a template argument
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +50,7 @@ class GlobalVariable:
 
     declaration: tree.VariableDeclaration
     scope: Scope
+    specializations: tuple[tree.VariableDeclaration, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +81,7 @@ class KnownValue:
     """A name whose value is known: a template argument, a parameter's constant."""
 
     value: Any  # of lower.values
+    key: Any = None  # of a local constant, which becomes an object if its address is taken
 
 
 class Scope:
@@ -193,6 +196,12 @@ def declare(declaration: tree.Declaration, scope: Scope) -> None:
             if isinstance(declaration.type, tree.DefinedType):
                 _declare_defined(declaration.type, scope)
             scope.names[declaration.name] = DeclaredType(declaration, scope)
+        case tree.VariableDeclaration(specialized=written) if written is not None:
+            known = scope.names.get(declaration.name)
+            if isinstance(known, GlobalVariable):
+                scope.names[declaration.name] = replace(
+                    known, specializations=(*known.specializations, declaration)
+                )
         case tree.VariableDeclaration():
             scope.names.setdefault(declaration.name, GlobalVariable(declaration, scope))
             known = scope.names[declaration.name]

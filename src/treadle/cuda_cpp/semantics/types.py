@@ -110,6 +110,8 @@ class ClassType:
     scope: Any = field(default=None, compare=False, repr=False)  # meaning.scopes.Scope
     arguments: tuple[Any, ...] = field(default=(), compare=False)  # of its template
     template: Any = field(default=None, compare=False, repr=False)  # the StructDeclaration
+    # That of the specialization, if it is an instance of one.
+    declaration: Any = field(default=None, compare=False, repr=False)
 
     def __str__(self) -> str:
         return self.name
@@ -148,6 +150,16 @@ class StringType:
 
     def __str__(self) -> str:
         return "const char*"
+
+
+@dataclass(frozen=True, slots=True)
+class ConstOf:
+    """A const type as a template argument, which is not a type of its own elsewhere."""
+
+    of: CppType
+
+    def __str__(self) -> str:
+        return f"const {self.of}"
 
 
 CppType: TypeAlias = (

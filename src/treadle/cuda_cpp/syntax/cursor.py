@@ -76,6 +76,7 @@ class Grammar:
     conversion_type: Callable[[Cursor], tree.TypeTree]
     template: Callable[[Cursor, str], tuple[tree.Declaration, ...]]
     function: FunctionRule
+    block: Callable[[Cursor, str], tree.Compound]
     lambda_expression: Callable[[Cursor], tree.Expression]
 
 

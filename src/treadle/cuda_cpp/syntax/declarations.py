@@ -199,6 +199,7 @@ def _variable(
         into.alignment,
         template or None,
         bits,
+        declared.name.arguments if template is not None and declared.name is not None else None,
         declared.span,
     )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from treadle.cuda_cpp.syntax import expressions, functions, lambdas, templates, types
+from treadle.cuda_cpp.syntax import expressions, functions, lambdas, statements, templates, types
 from treadle.cuda_cpp.syntax.cursor import Grammar
 
 GRAMMAR = Grammar(
@@ -14,5 +14,6 @@ GRAMMAR = Grammar(
     conversion_type=types.conversion_type,
     template=templates.template,
     function=functions.function,
+    block=statements.block,
     lambda_expression=lambdas.lambda_expression,
 )

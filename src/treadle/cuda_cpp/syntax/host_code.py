@@ -196,9 +196,12 @@ def skip(c: Cursor, found: Extent, reason: str = "") -> tree.HostCode:
     """Skip the declaration; the result says that it is host code."""
     start = c.index
     c.index = end = max(found.end, start + 1)
-    if found.name:
-        c.declare(found.name, _kind(found))
-    names = (found.name,) if found.name else ()
+    name = found.name
+    if c.class_names and name == c.class_names[-1]:
+        name = ""  # a constructor: the name stays that of its class
+    if name:
+        c.declare(name, _kind(found))
+    names = (name,) if name else ()
     tokens = tuple(c.tokens[start:end])
     return tree.HostCode(names, found.what, reason, tokens, c.span_at(start))
 

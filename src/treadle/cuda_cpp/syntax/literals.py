@@ -89,8 +89,10 @@ def character(text: str, span: Span) -> tree.Expression | str:
     body = unescaped(text[start + 1 : -1])
     if body is None:
         return f"{text[:40]} has an unknown escape sequence"
-    if len(body) != 1:
-        return tree.Refused("multicharacter", span)
+    if len(body) != 1:  # an int, as GCC and NVIDIA's compiler have it
+        if len(body) > 4 or not body:
+            return f"{text[:40]} has more than four characters"
+        return tree.IntegerLiteral(int.from_bytes(body, "big"), "", False, span)
     value = body[0]
     return tree.CharacterLiteral(value - 256 if value > 127 else value, span)
 

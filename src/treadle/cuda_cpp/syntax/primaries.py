@@ -74,9 +74,18 @@ def named(c: Cursor) -> tree.Expression:
     if name.text in ("NULL", "__null") and not name.scope:
         return tree.NullLiteral(span)
     if name.text in ("offsetof", "__builtin_offsetof") and following == "(":
-        c.index -= 1
-        return _skipping_parentheses(c, "offsetof")
+        return _offset_of(c, span)
     return name
+
+
+def _offset_of(c: Cursor, span: Span) -> tree.Expression:
+    """`offsetof(type, member)`, from the parenthesis on."""
+    c.index += 1
+    type = c.grammar.type_name(c)
+    c.expect(",", "after the type of offsetof")
+    member = c.grammar.assignment(c)
+    c.expect(")", "after the member of offsetof")
+    return tree.OffsetOf(type, member, span)
 
 
 def _construct(c: Cursor) -> tree.Expression:
@@ -98,8 +107,10 @@ def _constructed(c: Cursor, what: tree.TypeTree, span: Span) -> tree.Expression:
 def _parenthesized(c: Cursor) -> tree.Expression:
     at = c.index
     if c.texts[at + 1] == "{":
-        c.index = c.closing(at, "the expression") + 1
-        return tree.Refused("statement_expression", c.span_at(at))
+        c.index = at + 1
+        body = c.grammar.block(c, "the statements of an expression")
+        c.expect(")", "after the statements of an expression")
+        return tree.StatementExpression(body, c.span_at(at))
     close = c.partners[at]
     if close > 0 and _is_fold(c, at, close):
         c.index = close + 1

@@ -104,11 +104,6 @@ REFUSALS = {
     "coroutine": Refusal(
         "a coroutine", _RUNTIME_LIBRARY, "write the steps as functions, and their state as a struct"
     ),
-    "structured_binding": Refusal(
-        "a structured binding",
-        "several variables from one value are not supported in device code",
-        "name the value, and take its members (auto p = …; p.x, p.y)",
-    ),
     "user_literal": Refusal(
         "a user-defined literal",
         'operator"" functions are not supported in device code',
@@ -124,16 +119,6 @@ REFUSALS = {
         "device code has strings of char only",
         "write the string without the prefix",
     ),
-    "multicharacter": Refusal(
-        "a character literal of several characters",
-        "its value differs from compiler to compiler",
-        "write the number",
-    ),
-    "statement_expression": Refusal(
-        "a block inside an expression, ({ … })",
-        "it is an extension of GCC that is not supported here",
-        "write a __device__ function",
-    ),
     "fold": Refusal(
         "a fold expression",
         "folding a parameter pack is not supported yet",
@@ -143,11 +128,6 @@ REFUSALS = {
         "a requires-expression",
         "concepts are not supported in device code",
         "use static_assert with a type trait",
-    ),
-    "offsetof": Refusal(
-        "offsetof",
-        "the layout of members differs on other GPUs",
-        "name the member",
     ),
     "range_for_list": Refusal(
         "a range-based for over a list in braces",
@@ -168,16 +148,6 @@ REFUSALS = {
         "a copy constructor that does more than copy",
         "objects are copied field by field",
         "leave it out, or write a function that makes the changed copy",
-    ),
-    "using_base_function": Refusal(
-        "a using-declaration for a base's function beside own ones of the same name",
-        "the two sets are not joined",
-        "write a method that calls the base's (B::f), or give one of them another name",
-    ),
-    "const_overload": Refusal(
-        "a const member function that overloads one that is not const",
-        "const objects are not distinguished here, and the two bodies differ",
-        "give one of them another name",
     ),
     "packed": Refusal(
         "a packed struct whose members are not aligned to their sizes",

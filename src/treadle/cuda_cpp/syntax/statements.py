@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
 
 from treadle.core.source import Span
 from treadle.cuda_cpp.source.lexer import lex
@@ -11,12 +12,14 @@ from treadle.cuda_cpp.source.tokens import IDENTIFIER, Token
 from treadle.cuda_cpp.syntax import (
     attributes,
     declarations,
+    declarators,
     expressions,
     initializers,
+    names,
     tree,
     types,
 )
-from treadle.cuda_cpp.syntax.cursor import Cursor, SyntaxProblem
+from treadle.cuda_cpp.syntax.cursor import VALUE, Cursor, SyntaxProblem
 from treadle.cuda_cpp.syntax.lookahead import declaration_follows
 
 _UNROLL = re.compile(r"(unroll|nounroll)\b\s*(.*)", re.DOTALL)
@@ -107,11 +110,34 @@ def expression_statement(c: Cursor) -> tree.Statement:
 def declaration_statement(c: Cursor) -> tree.Statement:
     span = c.span
     if binding_follows(c):
-        while c.texts[c.index] not in (";", "}", ""):
-            c.index = max(c.index, c.partners[c.index]) + 1
+        names_, kind = _binding(c)
+        initializer: tree.Expression | tree.InitializerList
+        if c.accept("="):
+            initializer = initializers.value(c)
+        elif c.texts[c.index] == "{":
+            initializer = initializers.braces(c)
+        else:
+            c.expect("(", "after the names of a structured binding")
+            items = initializers.arguments(c, ")")
+            initializer = tree.InitializerList(items, span=span, braces=False)
         c.expect_semicolon("the declaration")
-        return tree.RefusedStatement("structured_binding", span)
+        return tree.StructuredBinding(names_, kind, initializer, span)
     return tree.DeclarationStatement(declarations.declaration(c, "block"), span)
+
+
+def _binding(c: Cursor) -> tuple[tuple[str, ...], tree.TypeTree]:
+    """`auto &[a, b]`: the names, which are declared, and the type."""
+    before = types.specifiers(c)
+    kind = declarators.pointers(c, before.type or tree.AutoType(c.span))
+    c.expect("[", "before the names of a structured binding")
+    found: list[str] = []
+    while True:
+        found.append(names.identifier(c, "a part")[0])
+        c.declare(found[-1], VALUE)
+        if not c.accept(","):
+            break
+    c.expect("]", "after the names of a structured binding")
+    return tuple(found), kind
 
 
 def binding_follows(c: Cursor) -> bool:
@@ -262,12 +288,16 @@ def _range_for(c: Cursor, span: Span) -> tree.Statement | None:
     """`for (auto x : xs)`, or None if there is no colon."""
     if not _colon_follows(c):
         return None
+    parts: tree.StructuredBinding | None = None
     if binding_follows(c):
-        c.index = c.closing(c.index - 1, "for") + 1
-        _branch(c)
-        return tree.RefusedStatement("structured_binding", span)
-    before = types.specifiers(c)
-    variable = declarations.variable(c, before, "range")
+        found, kind = _binding(c)
+        item = tree.Name("<parts>", span=span)
+        parts = tree.StructuredBinding(found, kind, item, span)
+        variable = tree.VariableDeclaration("<parts>", tree.ReferenceType(kind, True), span=span)
+        if isinstance(kind, tree.ReferenceType):
+            variable = replace(variable, type=kind)
+    else:
+        variable = declarations.variable(c, types.specifiers(c), "range")
     c.expect(":", "after the variable of 'for'")
     if c.texts[c.index] == "{":
         initializers.braces(c)
@@ -275,7 +305,10 @@ def _range_for(c: Cursor, span: Span) -> tree.Statement | None:
     else:
         range_ = expressions.bracketed(c)
     c.expect(")", "after the range of 'for'")
-    return tree.RangeFor(variable, range_, _branch(c), span)
+    body = _branch(c)
+    if parts is not None:
+        body = tree.Compound((parts, body), span)
+    return tree.RangeFor(variable, range_, body, span)
 
 
 def _colon_follows(c: Cursor) -> bool:

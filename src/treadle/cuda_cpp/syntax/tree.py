@@ -292,6 +292,23 @@ class SizeOf:
 
 
 @dataclass(frozen=True, slots=True)
+class OffsetOf:
+    """`offsetof(type, member)`; the member may be `a.b[2]`."""
+
+    type: TypeTree
+    member: Expression
+    span: Span = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class StatementExpression:
+    """`({ … })`, whose value is that of its last statement."""
+
+    body: Compound
+    span: Span = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
 class PackExpansion:
     """`pattern...`"""
 
@@ -330,7 +347,8 @@ class Refused:
 Expression: TypeAlias = (
     IntegerLiteral | FloatLiteral | CharacterLiteral | StringLiteral | BoolLiteral | NullLiteral
     | This | Name | Unary | Postfix | Binary | Assign | Conditional | Call | Subscript | Member
-    | Cast | Construct | SizeOf | PackExpansion | Lambda | Refused
+    | Cast | Construct | SizeOf | OffsetOf | StatementExpression | PackExpansion
+    | Lambda | Refused
 )  # fmt: skip
 EXPRESSIONS = get_args(Expression)
 TemplateArgument: TypeAlias = TypeTree | Expression
@@ -349,6 +367,16 @@ class DeclarationStatement:
     """Declarations inside a function, in order (`int a = 1, *b;` are two)."""
 
     declarations: tuple[Declaration, ...]
+    span: Span = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class StructuredBinding:
+    """`auto [a, b] = value;`: `type` is `auto`, const or a reference to it."""
+
+    names: tuple[str, ...]
+    type: TypeTree
+    initializer: Expression | InitializerList
     span: Span = field(default=NOWHERE, compare=False)
 
 
@@ -454,8 +482,8 @@ class RefusedStatement:
 
 
 Statement: TypeAlias = (
-    ExpressionStatement | DeclarationStatement | Compound | If | For | RangeFor | While | DoWhile
-    | Switch | Case | Default | Break | Continue | Return | RefusedStatement
+    ExpressionStatement | DeclarationStatement | StructuredBinding | Compound | If | For | RangeFor
+    | While | DoWhile | Switch | Case | Default | Break | Continue | Return | RefusedStatement
 )  # fmt: skip
 
 # --- declarations --------------------------------------------------------------------------------
@@ -496,6 +524,7 @@ class VariableDeclaration:
     alignment: Expression | None = None
     template: tuple[TemplateParameter, ...] | None = None
     bits: Expression | None = None  # of a bit field
+    specialized: tuple[TemplateArgument, ...] | None = None  # of a variable template
     span: Span = field(default=NOWHERE, compare=False)
 
 

@@ -1,0 +1,709 @@
+"""The language of C++ in kernels, beside g++: classes, templates, constants, statements."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import treadle as td
+from tests.support.cpp_host import check, in_one_kernel
+
+# A name, what stands before, and what computes: it writes to `out[k++]`, and `n` is 3.
+FEATURES = {
+    "methods of instances": (
+        """
+template <class T, int N> struct V {
+    T v[N];
+    __device__ V(T x);
+    __device__ T sum() const;
+    template <class U> __device__ U as() const;
+    struct Inner { T w; };
+};
+template <class T, int N> __device__ V<T, N>::V(T x) { for (int i = 0; i < N; i++) v[i] = x + i; }
+template <class A, int M> __device__ A V<A, M>::sum() const
+{
+    A s = 0;
+    for (int i = 0; i < M; i++) s += v[i];
+    return s;
+}
+template <class T, int N> template <class U> __device__ U V<T, N>::as() const {
+    return U(v[0]) / 2; }
+template <class T> struct V<T, 1> { T only; __device__ T sum() const; };
+template <class T> __device__ T V<T, 1>::sum() const { return only * 100; }
+template <> __device__ float V<float, 2>::sum() const { return -v[1]; }
+struct Plain { int a; __device__ int get() const; };
+__device__ int Plain::get() const { return a + 1; }
+    """,
+        """
+V<int, 3> a(4); V<float, 3> b(1); V<float, 2> c(5); V<int, 1> d{7}; Plain e{8};
+out[k++] = a.sum(); out[k++] = b.sum(); out[k++] = c.sum(); out[k++] = d.sum(); out[k++] = e.get();
+out[k++] = a.as<int>(); out[k++] = 10 * a.as<float>();
+    """,
+    ),
+    "const and references of arguments": (
+        """
+template <class T> struct X { static const int v = 0; };
+template <class T> struct X<T *> { static const int v = 1; };
+template <class T> struct X<const T *> { static const int v = 2; };
+template <class T> struct X<T &> { static const int v = 3; };
+template <class T> struct X<const T &> { static const int v = 4; };
+template <class T> struct X<T &&> { static const int v = 5; };
+template <class T> struct X<const T> { static const int v = 6; };
+template <class T> struct X<T[2]> { static const int v = 7; };
+template <class R, class A> struct X<R (*)(A)> { static const int v = 8; };
+typedef const int fixed;
+template <class T> struct Y { static const int v = X<T>::v + 10 * X<T *>::v; };
+    """,
+        """
+out[k++] = X<int>::v; out[k++] = X<int *>::v; out[k++] = X<const int *>::v; out[k++] = X<int &>::v;
+out[k++] = X<const int &>::v; out[k++] = X<int &&>::v; out[k++] = X<fixed>::v;
+out[k++] = X<int[2]>::v; out[k++] = X<int (*)(float)>::v; out[k++] = X<fixed *>::v;
+out[k++] = Y<const int>::v; out[k++] = Y<int>::v;
+    """,
+    ),
+    "overloads by const of arguments": (
+        """
+struct M {
+    int v, *p;
+    __device__ int get() const { return v * 100; }
+    __device__ int get() { return v; }
+    __device__ const M &self() const { return *this; }
+    __device__ M &self() { return *this; }
+};
+__device__ int f(M &m) { return 1; }
+__device__ int f(const M &m) { return 2; }
+__device__ int g(const int *p) { return 3; }
+__device__ int g(int *p) { return 4; }
+typedef const M Fixed;
+    """,
+        """
+int one = 1; M m{n, &one}; const M c{n + 1, &one}; const M *p = &m; Fixed &r = m; M *q = &m;
+out[k++] = m.get(); out[k++] = c.get(); out[k++] = p->get(); out[k++] = r.get();
+out[k++] = q->get(); out[k++] = m.self().get(); out[k++] = c.self().get();
+out[k++] = f(m) * 10 + f(c); out[k++] = f(*p) * 10 + f(*q); out[k++] = g(in) * 10 + g(&one);
+out[k++] = static_cast<const M &>(m).get(); out[k++] = const_cast<M &>(c).get();
+    """,
+    ),
+    "ctor const after": (
+        """
+struct S { int a;
+__device__ S(int x) : a(x) {}
+__device__ S(S const& o) : a(o.a) {} };
+    """,
+        """
+S s(3); S t(s);
+out[k++] = t.a;
+    """,
+    ),
+    "injected &": (
+        """
+template <class T> struct S { T v;
+__device__ void swap(S &other) { T t = v; v = other.v; other.v = t; }
+__device__ S<T>& operator+=(const S<T>& r) { v += r.v; return *this; } };
+    """,
+        """
+S<int> a{1}, b{2}; a.swap(b); a += b;
+out[k++] = a.v;
+out[k++] = b.v;
+    """,
+    ),
+    "spec members": (
+        """
+template <class T, int N> struct V;
+template <class T> struct V<T, 3> { T x, y, z;
+__device__ V(T a) : x(a), y(a), z(a) {}
+__device__ V<T, 3>& operator=(const V<T, 3>& o) { x = o.x; y = o.y; z = o.z; return *this; }
+__device__ bool operator<(const V<T, 3> &o) const { return x < o.x; } };
+    """,
+        """
+V<int, 3> a(1), b(2);
+out[k++] = a < b; a = b;
+out[k++] = a.x;
+    """,
+    ),
+    "operator< explicit": (
+        """
+template <int K> struct P { int v;
+__device__ bool operator<(const P<K> &o) const { return v < o.v; }
+__device__ bool operator<=(const P<K> &o) const { return v <= o.v; }};
+    """,
+        """
+P<3> a{1}, b{2};
+out[k++] = a < b;
+out[k++] = b <= a;
+    """,
+    ),
+    "enum template int": (
+        """
+enum class Op { Add = 0, Mul = 1 };
+enum E { A, B };
+template <Op op> __device__ int f(int a, int b) { return op == Op::Add ? a + b : a * b; }
+template <E e> __device__ int g() { return e; }
+    """,
+        """
+out[k++] = f<Op::Mul>(n, 4) + f<(Op)0>(1, 2) + g<B>();
+    """,
+    ),
+    "out of class spec": (
+        """
+template <class T> struct S { __device__ T f(T x);
+__device__ static int g(); T v; };
+template <class T> __device__ T S<T>::f(T x) { return x + v; }
+template <> __device__ float S<float>::f(float x) { return x * 10; }
+template <class T> __device__ int S<T>::g() { return sizeof(T); }
+template<> __device__ int S<char>::g() { return 77; }
+    """,
+        """
+S<int> a{3};
+S<float> b{1.f};
+out[k++] = a.f(4);
+out[k++] = b.f(4.f);
+out[k++] = S<char>::g() + S<double>::g();
+    """,
+    ),
+    "or null": (
+        """
+template <bool U> __device__ bool t(const int *m, int i) { return m == nullptr || m[i] > 0; }
+    """,
+        """
+out[k++] = t<true>(nullptr, 1);
+out[k++] = t<true>(in, 0);
+    """,
+    ),
+    "const local addr": (
+        "",
+        """
+const int one = 1; bool little = *((const char *)&one);
+out[k++] = little;
+const float f = 1.5f;
+out[k++] = *(const int *)&f;
+const int arr[2] = {5, 6};
+const int *q = &arr[1];
+out[k++] = *q;
+const int m = n + 2;
+const int *pm = &m;
+out[k++] = *pm;
+    """,
+    ),
+    "device const from another": (
+        """
+__device__ const int A = 5;
+__device__ const int B = A * 2;
+__constant__ const float C = 2.f;
+static const int D = B + 1;
+__device__ constexpr int E[3] = {A, B, 3};
+    """,
+        """
+out[k++] = B;
+out[k++] = (int)(C * 2) + D + E[1];
+    """,
+    ),
+    "dir::y": (
+        """
+namespace dir { enum { x = 1, y = 2 }; }
+__device__ int g(int dir) { return dir + dir::y; }
+    """,
+        """
+out[k++] = g(n);
+    """,
+    ),
+    "static local const": (
+        """
+__device__ int f(int i) { static const int t[3] = {4, 5, 6}; return t[i]; }
+    """,
+        """
+out[k++] = f(1);
+    """,
+    ),
+    "const overload": (
+        """
+struct M { int v[3];
+__device__ int at(int i) const { return v[i] * 2; }
+__device__ int &at(int i) { return v[i]; } };
+    """,
+        """
+M m = {{7, 8, 9}};
+const M &c = m; m.at(1) = 5;
+out[k++] = c.at(1);
+out[k++] = m.at(2);
+    """,
+    ),
+    "structured": (
+        """
+struct A { int x; float y; };
+    """,
+        """
+A a{n, 2.5f};
+auto [p, q] = a;
+out[k++] = p + (int)(q * 2);
+auto &[r, s] = a; r = 40;
+out[k++] = a.x;
+int arr[2] = {4, 5};
+auto [u, v] = arr;
+out[k++] = u * 10 + v;
+    """,
+    ),
+    "stmt expr": (
+        """
+#define MOST(a, b) ({ auto _a = (a); auto _b = (b); _a > _b ? _a : _b; })
+    """,
+        """
+out[k++] = MOST(n, 2) + MOST(1, n * 4);
+    """,
+    ),
+    "template template": (
+        """
+template <class T> struct Sum { __device__ T operator()(T a, T b) { return a + b; } };
+template <class T> struct Mul { __device__ T operator()(T a, T b) { return a * b; } };
+template <template <class> class Op, class T> __device__ T apply(T a, T b) { return Op<T>()(a,
+    b); }
+template <class T, template <typename...> class C> struct Holder { C<T> c; };
+    """,
+        """
+out[k++] = apply<Sum>(n, 4) + apply<Mul>(n, 5);
+    """,
+    ),
+    "recursive template": (
+        """
+template <int N> struct Fact { static const int value = N * Fact<N - 1>::value; };
+template <> struct Fact<0> { static const int value = 1; };
+template <int N> __device__ int sum(const int *p) { return p[N - 1] + sum<N - 1>(p); }
+template <> __device__ int sum<0>(const int *p) { return 0; }
+template <int N> __device__ int pw(int x) { if constexpr (N == 0) return 1;
+    else return x * pw<N - 1>(x); }
+    """,
+        """
+out[k++] = Fact<5>::value;
+out[k++] = sum<2>(in);
+out[k++] = pw<3>(n);
+    """,
+    ),
+    "partial derives primary": (
+        """
+template <class T, int N> struct B { T v;
+__device__ T get() { return v + N; }
+int d = 4; };
+template <class T> struct B<T, 0> : B<T, 1> { __device__ T zero() { return this->get() + 100; }
+int e = 5; };
+    """,
+        """
+B<int, 0> b; b.v = 3;
+out[k++] = b.zero();
+out[k++] = b.e;
+    """,
+    ),
+    "variable template": (
+        """
+template <class T> constexpr int size_v = sizeof(T);
+template <class A, class B> constexpr bool same_v = false;
+template <class A> constexpr bool same_v<A, A> = true;
+template <int N> __device__ constexpr int twice = N * 2;
+    """,
+        """
+out[k++] = size_v<double> + same_v<int, int> * 10 + same_v<int, float> * 100 + twice<4>;
+    """,
+    ),
+    "crtp": (
+        """
+template <class D> struct Base { __device__ int f() { return static_cast<D *>(this)->g() * 2; }
+__device__ int h() const { return static_cast<const D &>(*this).v; } };
+struct D : Base<D> { int v;
+__device__ int g() { return v + 1; } };
+    """,
+        """
+D d; d.v = 5;
+out[k++] = d.f();
+out[k++] = d.h();
+    """,
+    ),
+    "empty bases": (
+        """
+struct E {};
+struct F { __device__ int f() { return 3; } };
+struct D : E, F { int v; };
+    """,
+        """
+D d; d.v = 5;
+out[k++] = d.f() + d.v + (int)sizeof(D);
+    """,
+    ),
+    "string literal": (
+        "",
+        """
+const char *s = "hello";
+out[k++] = s[1];
+out[k++] = "abc"[2];
+const char t[] = "xyz";
+out[k++] = t[0] + sizeof(t);
+    """,
+    ),
+    "sfinae": (
+        """
+template <bool B, class T = void> struct enable_if {};
+template <class T> struct enable_if<true, T> { typedef T type; };
+template <class T> __device__ typename enable_if<sizeof(T) == 4, int>::type f(T x) { return 4; }
+template <class T> __device__ typename enable_if<sizeof(T) == 2, int>::type f(T x) { return 2; }
+    """,
+        """
+out[k++] = f(n);
+out[k++] = f((short)2);
+    """,
+    ),
+    "shared union": (
+        "",
+        """
+__shared__ union { int a; float f; } st; st.f = 1.0f;
+out[k++] = st.a; __shared__ union U { int a[2]; char b[8]; } su; su.a[0] = 258;
+out[k++] = su.b[1];
+    """,
+    ),
+    "union": (
+        """
+union U { float f; unsigned u; unsigned char b[4]; };
+    """,
+        """
+U u; u.f = 1.5f;
+out[k++] = u.u; u.b[0] = 7;
+out[k++] = u.u;
+U v = {2.f};
+out[k++] = v.u;
+    """,
+    ),
+    "conv op ref": (
+        """
+struct R { int &r;
+__device__ R(int &x) : r(x) {}
+__device__ operator int&() { return r; } };
+    """,
+        """
+int v = 4;
+R r(v);
+int &q = r; q = 9;
+out[k++] = v;
+    """,
+    ),
+    "range for begin": (
+        """
+struct It { int i;
+__device__ int operator*() const { return i * i; }
+__device__ It &operator++() { ++i; return *this; }
+__device__ bool operator!=(const It &o) const { return i != o.i; } };
+struct Rg { int n;
+__device__ It begin() const { return {0}; }
+__device__ It end() const { return {n}; } };
+    """,
+        """
+int s = 0;
+for (int x : Rg{n + 2}) s += x;
+out[k++] = s;
+int a[3] = {1,2,3};
+for (auto &x : a) s += x;
+out[k++] = s;
+    """,
+    ),
+    "const spec": (
+        """
+template <class T> struct X { static const int v = 0; };
+template <class T> struct X<const T> { static const int v = 1; };
+    """,
+        """
+out[k++] = X<int>::v + X<const int>::v * 10;
+    """,
+    ),
+    "trailing decltype": (
+        """
+template <class A, class B> __device__ auto add(A a, B b) -> decltype(a + b) { return a + b; }
+    """,
+        """
+out[k++] = (int)(add(n, 2.5f) * 10);
+    """,
+    ),
+    "function type": (
+        """
+template <class F> struct traits;
+template <class R, class A> struct traits<R(A)> {
+    static const int n = sizeof(R) * 10 + sizeof(A); };
+    """,
+        """
+out[k++] = traits<double(int)>::n;
+    """,
+    ),
+    "namespace fn": (
+        """
+namespace a { namespace b { __device__ int f(int x) { return x + 1; }
+struct S { int v; };
+__device__ int g(S s) { return s.v; } } }
+namespace c = a::b;
+using a::b::f;
+    """,
+        """
+out[k++] = f(n) + c::f(2) + g(a::b::S{4});
+    """,
+    ),
+    "method template": (
+        """
+struct S { template <int N> __device__ int f(int x) { return x * N; }
+template <class T> __device__ T g(T x) { return x + 1; } };
+    """,
+        """
+S s;
+out[k++] = s.f<3>(n) + s.template f<2>(1) + s.g(2);
+    """,
+    ),
+    "nested class template": (
+        """
+template <class T> struct O { struct I { T v; };
+template <class U> struct J { T a;
+U b; }; I i; J<char> j; };
+    """,
+        """
+O<int> o; o.i.v = 4; o.j.b = 'a'; o.j.a = 3;
+O<int>::I q{2};
+out[k++] = o.i.v + o.j.a + o.j.b + q.v;
+    """,
+    ),
+    "default template": (
+        """
+template <class T = int, int N = 2> struct D { T v[N]; };
+    """,
+        """
+D<> d; d.v[1] = 3; D<float> e; e.v[0] = 1;
+out[k++] = d.v[1] + (int)e.v[0] + (int)(sizeof(e));
+    """,
+    ),
+    "alias template": (
+        """
+template <class T, int N> struct A { T v[N]; };
+template <int N> using IA = A<int, N>;
+template <class T> using Ptr = T *;
+    """,
+        """
+IA<3> a; a.v[2] = 5; Ptr<int> q = a.v;
+out[k++] = q[2];
+    """,
+    ),
+    "static members": (
+        """
+struct S { static constexpr int N = 4;
+static const int M = N * 2;
+enum { Q = 3 };
+static __device__ int f(int x) { return x + N; } };
+    """,
+        """
+out[k++] = S::N + S::M + S::Q + S::f(1);
+    """,
+    ),
+    "const cast etc": (
+        "",
+        """
+const int *q = in;
+int *w = const_cast<int *>(q);
+out[k++] = *w; float f = 1.f;
+out[k++] = reinterpret_cast<int &>(f);
+    """,
+    ),
+    "ternary lvalue etc": (
+        "",
+        """
+int a = 1, b = 2; (n > 2 ? a : b) = 9;
+out[k++] = a * 10 + b;
+int c = (a++, b++, a + b);
+out[k++] = c;
+    """,
+    ),
+    "switch dup": (
+        "",
+        """
+switch (n) { case 1: out[k++] = 1; break; case 3: case 4: out[k++] = 34; default: out[k++] = 5; }
+    """,
+    ),
+    "init in if": (
+        "",
+        """
+if (int v = n * 2; v > 3) out[k++] = v;
+if (auto q = n) out[k++] = q;
+    """,
+    ),
+    "inherit ctor": (
+        """
+struct B { int v;
+__device__ B(int x) : v(x) {} };
+struct D : B { using B::B;
+__device__ int f() { return v * 2; } };
+    """,
+        """
+D d(4);
+out[k++] = d.f();
+    """,
+    ),
+    "delegating ctor": (
+        """
+struct B { int v, w;
+__device__ B(int x, int y) : v(x), w(y) {}
+__device__ B(int x) : B(x, x + 1) {} };
+    """,
+        """
+B d(4);
+out[k++] = d.w;
+    """,
+    ),
+    "using base fn": (
+        """
+struct B { __device__ int f(int) { return 1; } };
+struct D : B { using B::f;
+__device__ int f(float) { return 2; } };
+    """,
+        """
+D d;
+out[k++] = d.f(1) * 10 + d.f(1.f);
+    """,
+    ),
+    "array of struct ptr": (
+        """
+struct N { int v;
+int next; };
+    """,
+        """
+N a[3] = {{1, 1}, {2, 2}, {3, -1}};
+int s = 0;
+for (int i = 0; i >= 0; i = a[i].next) s += a[i].v;
+out[k++] = s;
+N *q = &a[1]; q++;
+out[k++] = q->v;
+    """,
+    ),
+    "ptr to ptr": (
+        """
+__device__ void sw(int **a, int **b) { int *t = *a; *a = *b; *b = t; }
+    """,
+        """
+int x = 1, y = 2;
+int *a = &x, *b = &y; sw(&a, &b);
+out[k++] = *a * 10 + *b;
+    """,
+    ),
+    "offsetof": (
+        """
+struct S { char a;
+int b; double c; };
+    """,
+        """
+out[k++] = (int)__builtin_offsetof(S, c);
+    """,
+    ),
+    "digit sep, binary": (
+        "",
+        """
+out[k++] = 1'000 + 0b101 + 017 + 0x1F;
+out[k++] = 'ab' - 'a' > 0;
+    """,
+    ),
+    "lambda in template arg default": (
+        """
+template <class T> __device__ T id(T x) { return x; }
+    """,
+        """
+out[k++] = id<decltype(n)>(4);
+auto x = id(2.5);
+out[k++] = (int)x;
+    """,
+    ),
+    "unused host lambda": (
+        "",
+        """
+out[k++] = __builtin_expect(n == 3, 1);
+    """,
+    ),
+    "ref init array": (
+        """
+__device__ int s(const int (&a)[3]) { return a[0] + a[1] + a[2]; }
+template <class T, int N> __device__ int len(T (&)[N]) { return N; }
+    """,
+        """
+int a[3] = {1, 2, 3};
+out[k++] = s(a) + len(a);
+    """,
+    ),
+    "constexpr fn loops": (
+        """
+constexpr int lg(int n) { int r = 0; while (n >>= 1) r++; return r; }
+constexpr int T[lg(64)] = {1,2,3,4,5,6};
+    """,
+        """
+int a[lg(16)]; a[3] = T[5];
+out[k++] = a[3] + sizeof(a);
+    """,
+    ),
+    "enum class cast": (
+        """
+enum class C : unsigned char { R = 1, G = 4 };
+    """,
+        """
+C c = C::G;
+out[k++] = (int)c;
+switch (c) { case C::R: out[k++] = 1; break; case C::G: out[k++] = 2; } c = static_cast<C>(1);
+out[k++] = c == C::R;
+    """,
+    ),
+    "comma decl": (
+        "",
+        """
+int *a = 0, b = 3, c[2] = {1, 2};
+out[k++] = (a == 0) + b + c[1];
+    """,
+    ),
+}
+_AT_ONCE = 8
+NAMES = sorted(FEATURES)
+GROUPS = [NAMES[at : at + _AT_ONCE] for at in range(0, len(NAMES), _AT_ONCE)]
+
+
+@pytest.mark.parametrize("group", GROUPS, ids=lambda group: group[0])
+def test_beside_the_host(device, group):
+    check(in_one_kernel([FEATURES[name] for name in group]), device, 3, 7, 2, standard="gnu++20")
+
+
+KERNELS = """
+__global__ void fill(float *x) { x[0] = 1; }
+__global__ void fill(int *x) { x[0] = 2; }
+__global__ void fill(int *x, int n) { x[0] = n; }
+enum class Op { add, times };
+template <Op op, int N> __global__ void chosen(int *x) { x[0] = (int)op * 10 + N; }
+template <> __global__ void chosen<Op::times, 7>(int *x) { x[0] = 99; }
+namespace a { __global__ void one(int *x) { x[0] = 5; } }
+namespace b { __global__ void one(int *x) { x[0] = 6; } }
+template <class T> __global__ void of(T *x) { x[0] = 3; }
+template <class T, int N> __global__ void of(T *x) { x[0] = N; }
+"""
+
+
+def test_kernels_of_one_name(device):
+    module = td.cuda_module(KERNELS)
+    x = td.zeros(2, dtype=td.int32, device=device)
+    y = td.zeros(2, dtype=td.float32, device=device)
+    of_x, of_y = [], []
+
+    def launched(kernel, *arguments):
+        kernel[1, 1](*arguments)
+        of_x.append(x.tolist()[0])
+        of_y.append(y.tolist()[0])
+
+    launched(module.fill, x)
+    launched(module.fill, y)
+    launched(module.fill, x, np.int32(8))
+    launched(module.kernel("fill(int*)"), x)
+    launched(module.kernel("chosen", 1, 5), x)
+    launched(module.kernel("chosen", 1, 7), x)  # an explicit specialization
+    launched(module.kernel("chosen", "Op::add", 7), x)
+    launched(module.kernel("b::one"), x)
+    launched(module.kernel("of", td.int32), x)
+    launched(module.kernel("of", td.int32, 4), x)
+    assert of_x == [2, 2, 8, 2, 15, 99, 7, 6, 3, 4]
+    assert of_y == [0, *[1] * 9]
+    assert module.kernels[:3] == ("fill(float*)", "fill(int*)", "fill(int*, int)")
+    with pytest.raises(AttributeError, match="a::one and b::one: say which"):
+        module.kernel("one")
+    with pytest.raises(AttributeError, match="say which, as in kernel"):
+        module.kernel("fill")
+    with pytest.raises(td.errors.LaunchError, match="no one take these arguments"):
+        module.fill[1, 1](x, 1.5)
