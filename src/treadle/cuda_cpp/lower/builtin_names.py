@@ -86,11 +86,6 @@ def is_function(name: str) -> bool:
     )
 
 
-def is_known(name: str) -> bool:
-    """Whether a name is one of CUDA's or the language's."""
-    return name in VARIABLES or is_function(name)
-
-
 def unknown(name: str) -> str:
     """The message for an undeclared name."""
     known = [*FUNCTIONS, *OUTPUTS, *_HANDLERS, *VARIABLES]
