@@ -219,7 +219,7 @@ def test_unknown_headers_are_noted(program):
 def test_the_host_in_a_kernel(tmp_path, line, column, body, words):
     path = tmp_path / "mixed.cu"
     path.write_text(
-        "#include <map>\n#include <iostream>\nint total = 4;\n"
+        "#include <map>\n#include <iostream>\nint total = 4; struct Else { int missing; };\n"
         "int on_the_host(int x) { return x; }\n"
         "class Table { std::map<int, int> cells; };\n"
         "int printed(int x) { std::cout << x; return x; }\n"

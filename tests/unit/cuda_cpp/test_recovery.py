@@ -8,7 +8,7 @@ import treadle as td
 from treadle.core.errors import CompileError, CompileErrors
 
 SOURCE = """\
-__device__ int helper(int a) { return a + nothere; }
+ELSEWHERE __device__ int helper(int a) { return a + nothere; }
 __global__ void bad(float *o, int n) {
     int i = threadIdx.x;
     int bogus = undefined_function(i);
@@ -31,6 +31,12 @@ __global__ void good(float *o) { o[threadIdx.x] = 3; }
 __global__ void one(float *o) { o[0] = "text"; }
 template <typename T> __global__ void made(T *o) { o[0] = zork; o[1] = o.x; }
 """
+# What nothing in the file declares is said when it is opened (test_early_errors): here another
+# function does.
+SOURCE = SOURCE.replace(
+    "ELSEWHERE",
+    "__device__ void no(int nothere, int undefined_function, int missing, int unreached, int zork);",
+)
 # The lines and what is said. What only follows from the declaration of `bogus` is not.
 FOUND = [
     (1, "nothere is not declared"),
@@ -78,6 +84,6 @@ def test_a_launch_says_the_same_and_the_others_run():
 
 
 def test_there_is_an_end():
-    statements = "\n".join(f"o[{k}] = none{k};" for k in range(50))
+    statements = "\n".join(f"o[{k}] = o.x;" for k in range(50))
     report = td.cuda_module(f"__global__ void k(float *o) {{\n{statements}\n}}").report()
     assert [line for line, _ in _listed(report["k"].refused)] == list(range(2, 22))

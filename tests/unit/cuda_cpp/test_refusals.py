@@ -143,7 +143,7 @@ MISTAKES = [
     ("a function without a body", kernel("x[0] = /**/f(n);", "__device__ int f(int);"),
      "f is declared here, but not defined in any included file: include its definition"),
     ("a wrong number of arguments", kernel("x[0] = /**/f(n, n);", F),
-     r"no function f takes \(int, int\): f of line 1 takes 1 arguments"),
+     "f of line 1 takes 1 argument, not 2"),
     ("no such member", kernel("A a; x[0] = a./**/z;", DERIVED), "A has no member z; its fields: a"),
     ("a remainder of floats", kernel("x[0] = x[1] /**/% 2;"), "integers, not float: use fmod"),
     ("a shift of floats", kernel("x[0] = x[1] /**/<< 2;"), "integers, not float and int: multiply"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from treadle.core.source import Span
@@ -86,9 +86,14 @@ def is_function(name: str) -> bool:
     )
 
 
-def unknown(name: str) -> str:
-    """The message for an undeclared name."""
-    known = [*FUNCTIONS, *OUTPUTS, *_HANDLERS, *VARIABLES]
+def is_known(name: str) -> bool:
+    """Whether CUDA or the language declares a function or variable of this name."""
+    return name in VARIABLES or is_function(name)
+
+
+def unknown(name: str, declared: Iterable[str] = ()) -> str:
+    """The message for an undeclared name; `declared` are names that may have been meant."""
+    known = [*declared, *FUNCTIONS, *OUTPUTS, *_HANDLERS, *VARIABLES]
     close = difflib.get_close_matches(name, known, 1, 0.8)
     hint = f" (did you mean {close[0]}?)" if close else ""
     if name.startswith("std::"):

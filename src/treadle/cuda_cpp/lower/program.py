@@ -9,6 +9,7 @@ from typing import Any
 
 from treadle.core.errors import CompileError, CompileErrors
 from treadle.cuda_cpp import program as records
+from treadle.cuda_cpp.lower import builtin_names
 from treadle.cuda_cpp.lower.constant_initializers import first_bytes
 from treadle.cuda_cpp.lower.context import Context, Facts, LowerAgain, Lowering
 from treadle.cuda_cpp.lower.dispatch import static_assert
@@ -21,6 +22,7 @@ from treadle.cuda_cpp.lower.templates import bind_arguments, spelled
 from treadle.cuda_cpp.lower.tree_analysis import Reachable
 from treadle.cuda_cpp.lower.values import Candidate
 from treadle.cuda_cpp.lower.variables import length_of, points_to_functions
+from treadle.cuda_cpp.semantics.early_errors import early_errors
 from treadle.cuda_cpp.semantics.redefinitions import redefinitions
 from treadle.cuda_cpp.semantics.scopes import (
     Functions,
@@ -83,12 +85,13 @@ def load(
     errors = sorted((*read.errors, *parsed.errors), key=lambda error: (error.file, error.line))
     if errors:
         raise CompileErrors(errors)
-    twice = [
-        error.with_source(read.texts.get(error.file))
-        for error in redefinitions(parsed.unit.declarations)
+    headers = [name for name, _ in read.unknown_headers]
+    wrong = [
+        *redefinitions(parsed.unit.declarations),
+        *early_errors(parsed.uses, headers, builtin_names.is_known, builtin_names.unknown),
     ]
-    if twice:
-        raise CompileErrors(twice)
+    if wrong:
+        raise CompileErrors([error.with_source(read.texts.get(error.file)) for error in wrong])
     return Program(read, parsed.unit, file, NUMBER_TYPES[double])
 
 

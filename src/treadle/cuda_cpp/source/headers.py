@@ -135,6 +135,15 @@ NOT_FOUND = (
 )
 
 
+_HOST_NAMES = frozenset((*_HOST_HEADERS, *_STANDARD_HEADERS))
+
+
+def declares_only_host_names(name: str) -> bool:
+    """Whether device code takes no plain name (one without `std::`) from a header that is not
+    built in."""
+    return name in _HOST_NAMES or name.startswith("sys/")
+
+
 def why_missing(name: str) -> str:
     """Why a header is not found, and what to do: a sentence that follows its name."""
     if name in _MISSING:

@@ -143,12 +143,15 @@ def _name_of_definition(c: Cursor, at: int) -> int:
 
 def _member_or_error(c: Cursor, close: int) -> tuple[tree.Declaration, ...]:
     start, levels = c.index, c.levels
+    outer, c.began = c.began, c.uses.mark()
     try:
         return _member(c, close)
     except SyntaxProblem as problem:
         if c.tolerant or problem.abandon:
             raise
         c.report(problem)
+    finally:
+        c.began = outer
     c.levels, c.in_angles = levels, False
     c.index = min(max(host_code.extent(c, start).end, start + 1), close)
     return ()

@@ -6,8 +6,8 @@ import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import Protocol
+from dataclasses import dataclass, field
+from typing import NamedTuple, Protocol
 
 from treadle.core.errors import CompileError
 from treadle.core.source import Span
@@ -48,6 +48,38 @@ class SyntaxProblem(Exception):
         self.message = message
         self.span = span
         self.abandon = abandon  # the outermost declaration cannot be recovered
+
+
+class Arity(NamedTuple):
+    """The least and the greatest number of arguments of a function, and where it is declared."""
+
+    least: int
+    most: float
+    span: Span
+
+
+@dataclass(slots=True)
+class Uses:
+    """What device functions use, for errors that need no types (`semantics.early_errors`).
+
+    The parser adds to `names` each name that nothing before it declares, and to `calls` each call
+    of a plain name; those of the host's functions are removed again.
+    """
+
+    names: list[tree.Name] = field(default_factory=list)
+    calls: list[tree.Call] = field(default_factory=list)
+    # Of all functions of a name, in any scope.
+    arities: dict[str, list[Arity]] = field(default_factory=dict)
+    others: set[str] = field(default_factory=set)  # names that anything but a function has
+    namespaces: set[str] = field(default_factory=set)  # of using directives, not declared before
+
+    def mark(self) -> tuple[int, int]:
+        """How many there are, for `forget`."""
+        return len(self.names), len(self.calls)
+
+    def forget(self, mark: tuple[int, int]) -> None:
+        """Remove what came since a mark."""
+        del self.names[mark[0] :], self.calls[mark[1] :]
 
 
 _TemplateParameters = tuple[tree.TemplateParameter, ...] | None
@@ -118,6 +150,9 @@ class Cursor:
         self.members: dict[str, dict[str, str]] = {}  # of namespaces and classes
         self._spans: dict[int, Span] = {}
         self._undo: list[tuple[str, str | None]] = []
+        self.uses = Uses()
+        self.bodies = 0  # of functions, around the next token
+        self.began = (0, 0)  # the mark of `uses` at the beginning of the declaration
 
     def _read(self, tokens: Sequence[Token]) -> None:
         packs: list[tuple[int, str]] = []
@@ -293,8 +328,10 @@ class Cursor:
             else:
                 names[name] = before
 
-    def declare(self, name: str, kind: str) -> None:
-        """Declare a name to be of a kind."""
+    def declare(self, name: str, kind: str, *, function: bool = False) -> None:
+        """Declare a name to be of a kind. `function` also if it is one that is declared again."""
+        if not function:
+            self.uses.others.add(name)
         self._undo.append((name, self.names.get(name)))
         self.names[name] = kind
 

@@ -222,7 +222,9 @@ def using(
         name = names.name(c, of_type=True)
         c.expect_semicolon("the name of the namespace")
         for member, known in c.members.get(name.text, {}).items():
-            c.declare(member, known)
+            c.declare(member, known, function=True)
+        if c.names.get(name.text) != NAMESPACE:
+            c.uses.namespaces.add(qualified_text(name))
         return tree.UsingDeclaration(name, True, span)
     alias = c.kinds[c.index] == IDENTIFIER and (
         c.texts[c.index + 1] == "=" or c.texts[c.index + 1] == "["
@@ -241,6 +243,7 @@ def using(
     found = TYPE if is_type else known_as(c, name.text, name.scope[-1].text if name.scope else "")
     if found is not None:
         c.declare(name.text, found)
+    c.uses.others.add(name.text)
     return tree.UsingDeclaration(name, False, span)
 
 

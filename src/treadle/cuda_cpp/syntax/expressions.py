@@ -122,7 +122,10 @@ def unary(c: Cursor) -> tree.Expression:
     if kind == IDENTIFIER:
         if c.texts[at + 1] not in _AFTER_SHORT_NAMES:
             c.index = at + 1
-            return tree.Name(text, span=c.span_at(at))
+            name = tree.Name(text, span=c.span_at(at))
+            if text not in c.names:
+                c.uses.names.append(name)
+            return name
         return _suffixed(c, primaries.named(c))
     if kind in (NUMBER, CHARACTER):
         found = primaries.literal(c)
@@ -178,7 +181,10 @@ def _suffixed(c: Cursor, base: tree.Expression) -> tree.Expression:
             base = _subscript(c, base)
         elif text == "(":
             c.index += 1
-            base = tree.Call(base, initializers.arguments(c, ")"), span=_span_of(base, span))
+            call = tree.Call(base, initializers.arguments(c, ")"), span=_span_of(base, span))
+            if isinstance(base, tree.Name) and not base.scope:
+                c.uses.calls.append(call)
+            base = call
         elif text == "->":
             c.index += 1
             base = _member(c, base, arrow=True)

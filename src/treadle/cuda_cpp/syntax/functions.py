@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+
+from treadle.core.source import Span
 from treadle.cuda_cpp.syntax import (
     attributes,
     declarators,
@@ -11,8 +14,8 @@ from treadle.cuda_cpp.syntax import (
     templates,
     tree,
 )
-from treadle.cuda_cpp.syntax.cursor import FUNCTION_TEMPLATE, VALUE, Cursor
-from treadle.cuda_cpp.syntax.declspec import Declarator, Specifiers
+from treadle.cuda_cpp.syntax.cursor import FUNCTION_TEMPLATE, VALUE, Arity, Cursor
+from treadle.cuda_cpp.syntax.declspec import Declarator, Function, Specifiers
 
 _NOTES = {"default": "defaulted", "delete": "deleted", "0": "pure"}
 
@@ -30,14 +33,16 @@ def function(
     attributes.attributes(c, before)
     is_named = before.type is not None and not name.scope  # not a constructor or conversion
     if is_named and c.names.get(name.text) != FUNCTION_TEMPLATE:
-        c.declare(name.text, VALUE if template is None else FUNCTION_TEMPLATE)
+        kind = VALUE if template is None else FUNCTION_TEMPLATE
+        c.declare(name.text, kind, function=True)
+    _note_arity(c, name.text, found, declared.span)
     body: tree.Compound | None = None
     members: list[_Initializer] = []
     note = ""
     mark = c.mark
     if name.scope:
         for member, kind in c.members.get(name.scope[-1].text, {}).items():
-            c.declare(member, kind)
+            c.declare(member, kind, function=True)
     declarators.declare_parameters(c, found)
     parameters, invented = templates.abbreviated(found.parameters)
     template = (*(template or ()), *invented) if invented else template
@@ -57,6 +62,9 @@ def function(
         c.index += 2
         c.expect_semicolon("the declaration")
     c.forget(mark)
+    for_host = "host" in before.words or before.words.isdisjoint(("device", "global"))
+    if for_host and not c.bodies:
+        c.uses.forget(c.began)
     declaration = tree.FunctionDeclaration(
         name,
         _result(before, declared),
@@ -75,13 +83,24 @@ def function(
     return declaration, body is not None or bool(note)
 
 
+def _note_arity(c: Cursor, name: str, found: Function, span: Span) -> None:
+    """Note with how many arguments a function may be called."""
+    least = sum(one.default is None and not one.pack for one in found.parameters)
+    most: float = len(found.parameters)
+    if found.variadic or any(one.pack for one in found.parameters):
+        most = math.inf
+    c.uses.arities.setdefault(name, []).append(Arity(least, most, span))
+
+
 def _body(c: Cursor) -> tree.Compound:
     """The body. No constructor is declared in one, so `A (x);` in a method of A is a variable."""
     classes, c.class_names = c.class_names, []
+    c.bodies += 1
     try:
         return statements.block(c, "the function's body")
     finally:
         c.class_names = classes
+        c.bodies -= 1
 
 
 def _result(before: Specifiers, declared: Declarator) -> tree.TypeTree | None:

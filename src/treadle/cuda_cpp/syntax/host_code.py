@@ -217,6 +217,7 @@ def attempt(
 ) -> tuple[tree.Declaration, ...]:
     """The result of `read`; if that is a syntax error, the declaration as host code."""
     start, levels, mark, classes = c.index, c.levels, c.mark, len(c.class_names)
+    bodies, began, used = c.bodies, c.began, c.uses.mark()
     tolerant, c.tolerant = c.tolerant, True
     try:
         return read()
@@ -225,6 +226,8 @@ def attempt(
     finally:
         c.tolerant = tolerant
     c.index, c.levels, c.in_angles = start, levels, False
+    c.bodies, c.began = bodies, began
+    c.uses.forget(used)
     del c.class_names[classes:]
     c.forget(mark)
     return (skip(c, found, reason),)

@@ -66,6 +66,8 @@ def named(c: Cursor) -> tree.Expression:
     """A name, or a functional cast of a named type."""
     span = c.span
     name = names.name(c)
+    if not name.scope and name.text not in c.names:
+        c.uses.names.append(name)
     following = c.texts[c.index]
     if following in ("(", "{"):
         kind = known_as(c, name.text, name.scope[-1].text if name.scope else "")

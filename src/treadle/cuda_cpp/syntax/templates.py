@@ -69,7 +69,7 @@ def _declare(c: Cursor, declaration: tree.Declaration) -> None:
     if isinstance(declaration, tree.FunctionDeclaration):
         name = declaration.name
         if not name.scope and name.text not in c.class_names[-1:]:  # nor a constructor
-            c.declare(declaration.name.text, FUNCTION_TEMPLATE)
+            c.declare(declaration.name.text, FUNCTION_TEMPLATE, function=True)
     elif isinstance(declaration, tree.StructDeclaration | tree.TypedefDeclaration):
         c.declare(declaration.name, CLASS_TEMPLATE)
     elif isinstance(declaration, tree.VariableDeclaration):

@@ -9,16 +9,17 @@ from treadle.core.errors import CompileError
 from treadle.core.nesting import deep_nesting
 from treadle.cuda_cpp.source.tokens import IDENTIFIER, Token
 from treadle.cuda_cpp.syntax import attributes, declarations, host_code, names, tree
-from treadle.cuda_cpp.syntax.cursor import NAMESPACE, Cursor, SyntaxProblem
+from treadle.cuda_cpp.syntax.cursor import NAMESPACE, Cursor, SyntaxProblem, Uses
 from treadle.cuda_cpp.syntax.grammar import GRAMMAR
 
 
 @dataclass(frozen=True, slots=True)
 class Parsed:
-    """A file's tree, and its syntax errors."""
+    """A file's tree, its syntax errors, and what its device functions use."""
 
     unit: tree.TranslationUnit
     errors: tuple[CompileError, ...]
+    uses: Uses
 
 
 def parse(tokens: Sequence[Token], texts: Mapping[str, str], file: str) -> Parsed:
@@ -27,7 +28,7 @@ def parse(tokens: Sequence[Token], texts: Mapping[str, str], file: str) -> Parse
     reader = _Reader(c)
     with deep_nesting(file):
         declared = reader.members(c.end)
-    return Parsed(tree.TranslationUnit(tuple(declared), file), tuple(c.errors))
+    return Parsed(tree.TranslationUnit(tuple(declared), file), tuple(c.errors), c.uses)
 
 
 def parse_template_argument(tokens: Sequence[Token]) -> tree.TemplateArgument | None:
@@ -112,7 +113,7 @@ class _Reader:
         mark = c.mark
         for part in path:  # what earlier parts of the namespace declare
             for name, kind in c.members.get(part, {}).items():
-                c.declare(name, kind)
+                c.declare(name, kind, function=True)
         members = self._nested(close)
         if path:
             c.members.setdefault(path[-1], {}).update(c.declared_since(mark))
@@ -128,6 +129,7 @@ class _Reader:
     def _declaration(self) -> tuple[tree.Declaration, ...]:
         c = self.c
         start = c.index
+        c.began = before = c.uses.mark()
         macro = host_code.unknown_macro_end(c)
         if macro > 0:
             return (host_code.skip(c, host_code.Extent(macro, -1, "macro", c.text, False)),)
@@ -140,6 +142,7 @@ class _Reader:
         if host_code.is_host_function(c, start, found):
             return (host_code.skip(c, found),)
         read = host_code.attempt(c, found, lambda: declarations.declaration(c, "namespace"))
+        c.uses.forget(before)
         return tuple(_for_host(declaration) for declaration in read)
 
     def _device_code(self, found: host_code.Extent) -> tuple[tree.Declaration, ...]:

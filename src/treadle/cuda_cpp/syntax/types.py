@@ -85,7 +85,10 @@ def _named(c: Cursor) -> tree.TypeTree | None:
         return None
     if _constructor_follows(c):
         return None
-    return tree.NamedType(names.name(c, of_type=True), span)
+    name = names.name(c, of_type=True)
+    if not name.scope and name.text not in c.names:
+        c.uses.names.append(name)
+    return tree.NamedType(name, span)
 
 
 def _forgets_semicolon(c: Cursor, kind: tree.TypeTree) -> bool:

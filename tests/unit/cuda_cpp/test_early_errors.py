@@ -1,0 +1,99 @@
+"""What is wrong with a file whatever is launched of it is said when it is opened, all of it."""
+
+from __future__ import annotations
+
+import pytest
+
+import treadle as td
+from treadle.core.errors import CompileErrors
+
+KERNEL = "__global__ void k(int *x) { x[0] = 1; }\n"
+
+
+def errors_of(source: str) -> list[tuple[int, str]]:
+    with pytest.raises(CompileErrors) as caught:
+        td.cuda_module(source)
+    return [(error.line, error.message) for error in caught.value.errors]
+
+
+def test_all_of_a_file():
+    found = errors_of(
+        "__device__ int f(int a, int b = 2) { return a + b; }\n"
+        "__device__ int unused() { return zork; }\n"
+        "template <typename T> __device__ T made(T t) { return t + zork2; }\n"
+        "struct S { int a; __device__ int get() const { return a + late + gone; } int late; };\n"
+        "__global__ void k(int *x) {\n"
+        "    x[0] = f();\n"
+        "    Vec3 v;\n"
+        "    x[1] = f(1, 2, 3) + sqrtff(2.0f);\n"
+        "    x[2] = f(1) + f(1, 2) + missing + missing;\n"
+        "}\n"
+    )
+    assert [line for line, _ in found] == [2, 3, 4, 6, 7, 8, 8, 9]
+    for (_, message), words in zip(
+        found,
+        [
+            "zork is not declared",
+            "zork2 is not declared (did you mean zork?)"[:21],
+            "gone is not declared",
+            "f of line 1 takes 1 to 2 arguments, not 0",
+            "Vec3 is not declared",
+            "f of line 1 takes 1 to 2 arguments, not 3",
+            "sqrtff is not declared (did you mean sqrtf?)",
+            "missing is not declared",
+        ],
+        strict=True,
+    ):
+        assert message.startswith(words), message
+
+
+def test_several_functions_of_a_name():
+    (found,) = errors_of(
+        "__device__ int f(int a) { return a; }\n"
+        "__device__ int f(int a, int b, int c) { return a; }\n"
+        "__global__ void k(int *x) { x[0] = f(1, 2); }\n"
+    )
+    assert found == (
+        3,
+        "no function f takes 2 arguments: f of line 1 takes 1 argument; "
+        "f of line 2 takes 3 arguments",
+    )
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        # the host's code, and what both compile
+        "int host() { return zork; }\n",
+        "__host__ __device__ int both() { return zork; }\n",
+        "struct A { int get() { return zork; } __device__ int one() { return 1; } };\n",
+        "class A { Zork z; int get() { return z.a; } };\n",
+        # names that are declared later, elsewhere, or by others
+        "struct A { __device__ int get() { return later; } int later; };\n",
+        "struct B { int of_base; }; struct A : B { __device__ int f() { return of_base; } };\n",
+        "namespace a { __device__ int g() { return 1; } }\n"
+        "__device__ int f() { using namespace a; return g(); }\n",
+        "enum E { ONE }; __device__ int f() { return ONE; }\n",
+        "template <typename... T> __device__ int f(T... t) { return 1; }\n"
+        "__device__ int g() { return f() + f(1, 2); }\n",
+        "__device__ int f(int a, ...) { return a; } __device__ int g() { return f(1, 2, 3); }\n",
+        "struct F { int a; __device__ int operator()(int b, int c) const { return b + c; } };\n"
+        "__device__ int f(int a) { return a; }\n"
+        "__device__ int g(F f) { return f(1, 2); }\n",
+        "__device__ int max(int a, int b, int c) { return a; }\n"
+        "__device__ int g() { return max(1, 2) + max(1, 2, 3); }\n",
+        "using namespace std; __device__ int f() { pair<int, int> p; return 1; }\n",
+        "#include <curand_kernel.h>\n__device__ int f(curandState *s) { return zork; }\n",
+        "using namespace thrust; __device__ int f() { return zork(1); }\n",
+        "#define N 3\n__device__ int f() { return N + __LINE__ + INT_MAX + (int)FLT_MAX; }\n",
+        "__device__ int f() { return cudaSomethingNew(1) + __nv_new(2) + CUDART_NEW; }\n",
+        "__device__ int f() { int a = 1; auto g = [&](int b) { return a + b + c; }; return a; }\n",
+    ],
+)
+def test_what_is_none(source):
+    assert td.cuda_module(source + KERNEL).kernels[-1] == "k"
+
+
+def test_there_is_an_end():
+    statements = "\n".join(f"x[{k}] = none{k};" for k in range(50))
+    assert len(errors_of(f"__global__ void k(int *x) {{\n{statements}\n}}")) == 20
