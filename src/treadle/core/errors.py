@@ -191,6 +191,10 @@ class HostWarning(UserWarning):
     """Said once for each function that the host computes, to which a device's data crosses."""
 
 
+class CompileWarning(UserWarning):
+    """Source that is compiled, and that its author most likely meant otherwise."""
+
+
 class WarpSynchronousWarning(UserWarning):
     """CUDA code whose threads read what others of their warp wrote, without a barrier between: it
     counts on warps being in step, which nothing promises."""

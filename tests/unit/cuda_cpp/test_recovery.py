@@ -35,7 +35,7 @@ template <typename T> __global__ void made(T *o) { o[0] = zork; o[1] = o.x; }
 # function does.
 SOURCE = SOURCE.replace(
     "ELSEWHERE",
-    "__device__ void no(int nothere, int undefined_function, int missing, int unreached, int zork);",
+    "struct No { int nothere, undefined_function, missing, unreached, zork; };",
 )
 # The lines and what is said. What only follows from the declaration of `bogus` is not.
 FOUND = [

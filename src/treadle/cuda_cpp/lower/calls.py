@@ -41,7 +41,7 @@ from treadle.cuda_cpp.lower.operators import initialize
 from treadle.cuda_cpp.lower.overloads import resolve_overload, viable
 from treadle.cuda_cpp.lower.pointers import pointer_of
 from treadle.cuda_cpp.lower.storage import construct_items, uninitialized
-from treadle.cuda_cpp.lower.tree_analysis import assigned_names, refuse_redeclaration
+from treadle.cuda_cpp.lower.tree_analysis import assigned_names
 from treadle.cuda_cpp.lower.values import (
     ArrayValue,
     Braced,
@@ -337,7 +337,6 @@ def run_constructor(
     inner.memories = cx.memories
     inner.blocks = [cx.blocks[-1]]
     inner.span = span
-    refuse_redeclaration(cx, constructor)
     assigned = assigned_names(cx, constructor)
     arguments = with_defaults(cx, chosen, values)
     for parameter, kind, value in zip(

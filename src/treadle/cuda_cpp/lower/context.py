@@ -79,7 +79,6 @@ class Facts:
     inlined: set[Any] = field(default_factory=set)  # functions that cannot be IR functions
     # The names that each function may assign to, by its identity.
     assigned_names: dict[int, frozenset[str]] = field(default_factory=dict)
-    checked: set[int] = field(default_factory=set)  # functions without redeclarations
     # Trees that are made of the file's, with what they are made of, which keeps its identity.
     trees: dict[Any, tuple[Any, Any]] = field(default_factory=dict)
     changed: bool = False  # a fact was added, so that the kernel is lowered again

@@ -31,7 +31,7 @@ from treadle.cuda_cpp.lower.pointers import example_of
 from treadle.cuda_cpp.lower.statements import lower_statement
 from treadle.cuda_cpp.lower.storage import declare_object
 from treadle.cuda_cpp.lower.templates import argument_key, spelled
-from treadle.cuda_cpp.lower.tree_analysis import assigned_names, refuse_redeclaration
+from treadle.cuda_cpp.lower.tree_analysis import assigned_names
 from treadle.cuda_cpp.lower.values import (
     Candidate,
     Lvalue,
@@ -206,7 +206,6 @@ def _lower_function(cx: Context, chosen: Candidate, result: CppType, instance: A
     lowering = cx.lowering
     declaration = chosen.declaration
     assert declaration.body is not None
-    refuse_redeclaration(cx, declaration)
     outer_names, lowering.names = lowering.names, {}
     try:
         scope = Scope(chosen.scope, declaration.name.text, "function")

@@ -25,7 +25,7 @@ from treadle.cuda_cpp.lower.initializers import from_list
 from treadle.cuda_cpp.lower.names import is_const
 from treadle.cuda_cpp.lower.operators import initialize
 from treadle.cuda_cpp.lower.storage import declare_object
-from treadle.cuda_cpp.lower.tree_analysis import assigned_names, note_volatile, refuse_redeclaration
+from treadle.cuda_cpp.lower.tree_analysis import assigned_names, note_volatile
 from treadle.cuda_cpp.lower.values import (
     Candidate,
     Lvalue,
@@ -86,7 +86,6 @@ def inline(
     inner.memories = cx.memories
     inner.blocks = [cx.blocks[-1]]
     inner.span = span
-    refuse_redeclaration(cx, declaration)
     assigned = assigned_names(cx, declaration)
     for parameter, type, value in zip(declaration.parameters, chosen.types, values, strict=False):
         bind_argument(inner, parameter, type, value, assigned, span)

@@ -21,7 +21,7 @@ from treadle.cuda_cpp.lower.pointers import ZERO, follow, unit_of
 from treadle.cuda_cpp.lower.recovery import Errors
 from treadle.cuda_cpp.lower.statements import lower_statement
 from treadle.cuda_cpp.lower.storage import array_memory, declare_object, declare_pointer, new_memory
-from treadle.cuda_cpp.lower.tree_analysis import assigned_names, refuse_redeclaration
+from treadle.cuda_cpp.lower.tree_analysis import assigned_names
 from treadle.cuda_cpp.lower.values import (
     ArrayValue,
     Lvalue,
@@ -72,7 +72,6 @@ def lower_once(
     name = declaration.name.text
     cx = Context(lowering, Scope(scope, name, "function"), returns=Returns(VOID), name=name)
     cx.span = declaration.span
-    refuse_redeclaration(cx, declaration)
     assigned = assigned_names(cx, declaration)
     names = [one.name for one in instance.parameters]
     launch = list(zip(names, arguments, strict=False))

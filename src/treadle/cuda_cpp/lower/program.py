@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from treadle.core.errors import CompileError, CompileErrors
+from treadle.core.errors import CompileError, CompileErrors, CompileWarning
 from treadle.cuda_cpp import program as records
 from treadle.cuda_cpp.lower import builtin_names
 from treadle.cuda_cpp.lower.constant_initializers import first_bytes
@@ -24,6 +25,7 @@ from treadle.cuda_cpp.lower.values import Candidate
 from treadle.cuda_cpp.lower.variables import length_of, points_to_functions
 from treadle.cuda_cpp.semantics.early_errors import early_errors
 from treadle.cuda_cpp.semantics.redefinitions import redefinitions
+from treadle.cuda_cpp.semantics.returns import without_return
 from treadle.cuda_cpp.semantics.scopes import (
     Functions,
     GlobalVariable,
@@ -92,6 +94,13 @@ def load(
     ]
     if wrong:
         raise CompileErrors([error.with_source(read.texts.get(error.file)) for error in wrong])
+    for name, span in without_return(parsed.unit.declarations):
+        warnings.warn_explicit(
+            f"{name} may end without a return: the value of its call is undefined then",
+            CompileWarning,
+            span.file,
+            span.line,
+        )
     return Program(read, parsed.unit, file, NUMBER_TYPES[double])
 
 

@@ -53,15 +53,23 @@ def _sections(cx: Context, node: tree.Switch) -> list[_Section]:
     if not isinstance(node.body, tree.Compound):
         raise cx.error("a switch needs braces around its cases", node.span)
     sections: list[_Section] = []
+    seen: dict[int | None, Span] = {}  # the labels; None for `default`
     for statement in node.body.body:
         if isinstance(statement, (tree.Case, tree.Default)):
             if not sections or sections[-1].body:
                 sections.append(_Section())
+            value = None
             if isinstance(statement, tree.Default):
                 sections[-1].default = True
             else:
-                found = constant_integer(cx, statement.value, "the value of a case")
-                sections[-1].values.append(found)
+                value = constant_integer(cx, statement.value, "the value of a case")
+                sections[-1].values.append(value)
+            earlier = seen.setdefault(value, statement.span)
+            if earlier is not statement.span:
+                label = "default" if value is None else f"case {value}"
+                raise cx.error(
+                    f"{label} is in this switch already, in line {earlier.line}", statement.span
+                )
         elif sections:
             sections[-1].body.append(statement)
         else:  # before the first label only declarations matter, for their names

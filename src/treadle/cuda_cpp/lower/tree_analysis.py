@@ -17,7 +17,6 @@ from treadle.cuda_cpp.lower.values import (
     ScatteredLvalue,
     Target,
 )
-from treadle.cuda_cpp.semantics.redefinitions import redeclaration
 from treadle.cuda_cpp.semantics.scopes import Functions
 from treadle.cuda_cpp.syntax import tree
 from treadle.cuda_cpp.syntax.walk import walk_tree
@@ -33,16 +32,6 @@ def assigned_names(cx: Context, declaration: tree.FunctionDeclaration) -> frozen
     if found is None:
         found = memo[id(declaration)] = changed_names(cx, declaration.body)
     return found
-
-
-def refuse_redeclaration(cx: Context, declaration: tree.FunctionDeclaration) -> None:
-    """CompileError for a function that redeclares a variable in a block."""
-    checked = cx.lowering.facts.checked
-    if id(declaration) not in checked:
-        checked.add(id(declaration))
-        error = redeclaration(declaration)
-        if error is not None:
-            raise cx.error(error.message, error.span)
 
 
 def changed_names(cx: Context, body: Any) -> frozenset[str]:
