@@ -74,6 +74,8 @@ def accept(chosen: argparse.Namespace) -> None:
         for wave in (units, None):
             names = _headers_left(project, rows.values()) if wave is None else wave
             names = [one for one in names[:: chosen.every] if chosen.only in one]
+            if chosen.without:
+                names = [one for one in names if chosen.without not in one]
             todo = []
             for name in names:
                 key = f"{version} {project.digest(name)}"

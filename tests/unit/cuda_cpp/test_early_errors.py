@@ -87,7 +87,7 @@ def test_several_functions_of_a_name():
         "using namespace thrust; __device__ int f() { return zork(1); }\n",
         "#define N 3\n__device__ int f() { return N + __LINE__ + INT_MAX + (int)FLT_MAX; }\n",
         "__device__ int f() { return cudaSomethingNew(1) + __nv_new(2) + CUDART_NEW; }\n",
-        "__device__ int f() { int a = 1; auto g = [&](int b) { return a + b + c; }; return a; }\n",
+        "__device__ int f() { int a = 1; auto g = [&](int b) { return a + b; }; return g(a); }\n",
     ],
 )
 def test_what_is_none(source):
