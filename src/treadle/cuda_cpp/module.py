@@ -58,7 +58,11 @@ class CudaModule:
     @property
     def constants(self) -> Constants:
         """The `__constant__` and `__device__` variables: `module.constants["coeff"] = values`."""
-        return Constants(self._variables, self._program.refused_symbols)
+        # Those of our own headers belong to no user.
+        own = {
+            name: one for name, one in self._variables.items() if not name.startswith("__treadle")
+        }
+        return Constants(own, self._program.refused_symbols)
 
     def kernel(self, name: str, *template_arguments: Any) -> Kernel:
         """A kernel by its name; for a template, the instance with these arguments.

@@ -193,7 +193,7 @@ def test_each_header_can_be_read_alone_and_twice(name: str) -> None:
 @pytest.mark.parametrize(
     ("name", "said"),
     [
-        ("curand_kernel.h", "td.random"),
+        ("curand_mtgp32_kernel.h", "td.random"),
         ("mma.h", "tensor-core"),
         ("vector", "the C++ standard library"),
         ("iostream", "for the host"),

@@ -46,12 +46,9 @@ _MISSING = {
         "file"
     ),
     "curand.h": _VENDOR_LIBRARY,
-    "curand_kernel.h": (
-        "declares cuRAND's generators, which are not supported: pass random numbers in "
-        "(td.random), or write a small generator in the file"
-    ),
     "curand_mtgp32_kernel.h": (
-        "declares cuRAND's generators, which are not supported: pass random numbers in (td.random)"
+        "declares a generator of cuRAND that is not supported: use XORWOW or Philox "
+        "(curand_kernel.h), or pass random numbers in (td.random)"
     ),
     "cuda_fp4.h": _NARROW_FLOATS,
     "cuda_fp6.h": _NARROW_FLOATS,

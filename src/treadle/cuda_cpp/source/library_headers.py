@@ -58,6 +58,10 @@ _FILES = {
         ("cuda/barrier", "cuda/pipeline", "cuda_pipeline.h", "cuda_pipeline_primitives.h"),
         "cuda_pipeline.cuh",
     ),
+    **dict.fromkeys(
+        ("curand_kernel.h", "curand_uniform.h", "curand_normal.h", "curand_philox4x32_x.h"),
+        "curand.cuh",
+    ),
     **_STANDARD,
     **{f"cuda/std/{name}": file for name, file in _STANDARD.items()},
     **{file: file for file in PARTS},
