@@ -34,17 +34,13 @@ _TENSOR_CORES = (
     "use treadle's matmul"
 )
 _NARROW_FLOATS = (
-    "declares floating types of 8 bits and less, which are not supported: keep them as unsigned "
+    "declares floating types of less than 8 bits, which are not supported: keep them as unsigned "
     "char and convert"
 )
 _VENDOR_LIBRARY = "is a CUDA library that the host calls: host code is not compiled here"
 
 # What a header is and what to do instead, by its name.
 _MISSING = {
-    "cuComplex.h": (
-        "declares complex arithmetic, which is not built in: write it for float2 or double2 in the "
-        "file"
-    ),
     "curand.h": _VENDOR_LIBRARY,
     "curand_mtgp32_kernel.h": (
         "declares a generator of cuRAND that is not supported: use XORWOW or Philox "
@@ -52,7 +48,6 @@ _MISSING = {
     ),
     "cuda_fp4.h": _NARROW_FLOATS,
     "cuda_fp6.h": _NARROW_FLOATS,
-    "cuda_fp8.h": _NARROW_FLOATS,
     "cuda_awbarrier.h": "declares split barriers, which are not supported: use __syncthreads",
     "cuda_texture_types.h": (
         "declares textures, which are not supported: pass the image as a pointer and index it"

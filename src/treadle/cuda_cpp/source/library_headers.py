@@ -62,6 +62,8 @@ _FILES = {
         ("curand_kernel.h", "curand_uniform.h", "curand_normal.h", "curand_philox4x32_x.h"),
         "curand.cuh",
     ),
+    "cuComplex.h": "cu_complex.cuh",
+    **dict.fromkeys(("cuda_fp8.h", "cuda_fp8.hpp"), "cuda_fp8.cuh"),
     **_STANDARD,
     **{f"cuda/std/{name}": file for name, file in _STANDARD.items()},
     **{file: file for file in PARTS},
