@@ -43,9 +43,10 @@ def test_floats_of_8_bits(device):
     x = np.concatenate([
         rng.integers(0, 2**32, 300, dtype=np.uint64).astype(np.uint32).view(np.float32),
         (rng.normal(size=300) * np.exp2(rng.integers(-20, 20, 300))).astype(np.float32),
-        np.array([0, -0.0, np.inf, -np.inf, np.nan, 448, 464, 465, 480, 57344, 61440, 61441]),
-        np.array([2.0**-9, 2.0**-10, 2.0**-16, 2.0**-17, -(2.0**-11)]), np.arange(99) * 2.0**-11,
-    ]).astype(np.float32)  # fmt: skip
+        np.array([0, -0.0, np.inf, -np.inf, np.nan, 448, 464, 465, 480, 57344], np.float32),
+        np.array([61440, 61441, 2.0**-9, 2.0**-10, 2.0**-16, 2.0**-17, -(2.0**-11)], np.float32),
+        (np.arange(99) * 2.0**-11).astype(np.float32),
+    ])  # fmt: skip
     out = td.zeros(4 * x.size, dtype=td.uint8, device=device)
     module = td.cuda_module(FP8)
     module.narrowed[-(-x.size // 64), 64](td.asarray(x, device=device), out, x.size)
@@ -100,6 +101,7 @@ def test_complex_numbers_of_cuda(device):
     module = td.cuda_module(COMPLEX)
     module.numbers[1, 1](td.asarray(given.view(np.float32), device=device), out)
     expected = [
-        a + b, a - b, a * b, a / b, a.conjugate(), complex(abs(a), a.real + b.imag), a * b + a, 5e30,
+        a + b, a - b, a * b, a / b, a.conjugate(), complex(abs(a), a.real + b.imag), a * b + a,
+        5e30,
     ]  # fmt: skip
     np.testing.assert_allclose(out.numpy().view(np.complex64), expected, rtol=2e-6, atol=1e-6)
