@@ -133,6 +133,8 @@ def _check_error(error: Exception, text: str, names: dict[str, Any]) -> None:
     try:
         found = run(text, names)
         settled = repr(found)
+    except NotImplementedError:
+        raise  # refused here
     except Exception as mine:
         kinds = [
             kind

@@ -73,6 +73,7 @@ _NAMES = (
 _UFUNCS = st.sampled_from(_NAMES.split())
 
 
+_SCALARS = [numpy.float64(1.5), numpy.float32(-2), numpy.int8(3), numpy.bool(True)]
 _FLOATS = [0.0, 1.0, -2.5, 3.25, numpy.inf, numpy.nan]
 
 
@@ -92,7 +93,7 @@ def test_drawn_ufuncs(data: st.DataObject) -> None:
         drawn.mutually_broadcastable_shapes(num_shapes=2, max_dims=3, max_side=4, min_side=0)
     )
     one = data.draw(_elements(data.draw(_DTYPES), shapes.input_shapes[0]))
-    other: Any = data.draw(st.sampled_from([2, 0.5, True, -3, None]))
+    other: Any = data.draw(st.sampled_from([2, 0.5, True, -3, *_SCALARS, None]))
     other = (
         data.draw(_elements(data.draw(_DTYPES), shapes.input_shapes[1])) if other is None else other
     )
@@ -147,6 +148,32 @@ def _same(text: str, **names: Any) -> None:
                 repr(numpy_interface.run(text, {**mine, "np": np}))
             return
         numpy_interface.compare(numpy_interface.run(text, {**mine, "np": np}), wanted, 1e-5)
+
+
+_PAIRS = ["int32 int64", "uint16 uint8", "bool bool", "float32 float64", "float64 int8",
+          "complex128 float64"]  # fmt: skip
+_COMBINED = "add subtract multiply maximum power logical_xor hypot negative"
+
+
+def test_several_values_for_one_place() -> None:
+    random = numpy.random.default_rng()
+    places = random.integers(-6, 6, 9)
+    for name in _COMBINED.split():
+        dtype, other = str(random.choice(_PAIRS)).split()
+        x = random.integers(0, 4, 6).astype(dtype)
+        values = random.integers(1, 4, 9).astype(other)
+        call = f"np.{name}.at(z, places{'' if name == 'negative' else ', values'})"
+        _same(f"z = x.copy(); {call}; z", x=x, places=places, values=values)
+
+
+def test_reductions_into_arrays_of_other_dtypes() -> None:
+    random = numpy.random.default_rng()
+    x = random.standard_normal((3, 4))
+    for name in ("sum", "mean", "max", "cumsum", "std", "ptp"):
+        out = str(random.choice(["float32", "int64", "complex64", "bool"]))
+        place = f"np.zeros({'x.shape' if name == 'cumsum' else '4'}, {out!r})"
+        y = random.choice(["x", "x + 1j * x", "(10 * x).astype(int)"])
+        _same(f"z = {place}; np.{name}({y}, axis=0, out=z); z", x=x)
 
 
 # --- what is particular ---------------------------------------------------------------------------

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from treadle.numpy.arrays import ndarray, unwrapped, value_of, wrap, wrapped
+from treadle.numpy.arrays import ndarray, result_of, unwrapped, value_of, wrap, wrapped
 from treadle.numpy.operations.operands import converted
 from treadle.numpy.promotion import check_cast
 from treadle.tensor.tensor import Tensor as Inner
@@ -17,48 +17,64 @@ Function = Callable[..., Any]
 
 
 def adapted(function: Function, flags: str = "") -> Function:
-    """A function of treadle's tensors as one of NumPy's, by the table's flags."""
-    make = value_of if "v" in flags else wrap
+    """A function of treadle's tensors as one of NumPy's, by the table's flags. An array given as
+    `out=` gets the result: TypeError if the result's dtype is of a higher kind, ValueError if its
+    shape differs."""
+    has_elements = "v" in flags
+    make = value_of if has_elements else wrap
     if "l" in flags:
         like, plain = adapted(function, "v"), adapted(function)
         return functools.wraps(function)(
             lambda x, *args, **kwargs: (plain if type(x) is ndarray else like)(x, *args, **kwargs)
         )
-
     returns_same = "s" in flags
+    has_out = "o" in flags
+    # NumPy takes out= at a position, too.
+    at = OUT_AT.get(function.__name__, 1000) if has_out else 1000
 
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
-        given = [each._inner if type(each) is ndarray else unwrapped(each) for each in args]
+        if has_out and (len(args) > at or (kwargs and "out" in kwargs)):
+            return _written(function, args, kwargs, at, make)
+        given = [
+            each._inner
+            if type(each) is ndarray
+            else each
+            if type(each) in _PLAIN
+            else unwrapped(each)
+            for each in args
+        ]
         if kwargs:
-            kwargs = {key: unwrapped(each) for key, each in kwargs.items()}
+            kwargs = {
+                key: each if type(each) in _PLAIN else unwrapped(each)
+                for key, each in kwargs.items()
+            }
         result = function(*given, **kwargs)
         if returns_same and given and result is given[0] and type(args[0]) is ndarray:
             return args[0]
-        return make(result) if type(result) is Inner else wrapped(result, make)
+        if type(result) is not Inner:
+            return wrapped(result, make)
+        return result_of(result) if has_elements else wrap(result)
 
     return call
 
 
-def with_out(function: Function, flags: str = "") -> Function:
-    """The same with the keyword `out`: an array that gets the result. TypeError if the result's
-    dtype is of a higher kind, ValueError if its shape differs."""
-    inner = adapted(function, flags)
-    names = function.__code__.co_varnames[: function.__code__.co_argcount]
-    # NumPy takes out= at a position, too.
-    at = OUT_AT.get(function.__name__, len(names) + 100)
+# What is handed on as it is.
+_PLAIN = frozenset([bool, int, float, complex, str, type(None), type])
 
-    @functools.wraps(function)
-    def call(*args: Any, out: Any = None, **kwargs: Any) -> Any:
-        if len(args) > at:
-            out, args = args[at], (*args[:at], *args[at + 1 :])
-        result = inner(*args, **kwargs)
-        if out is None:
-            return result
-        casting = "unsafe" if function.__name__ in _ANY_OUT.split() else "same_kind"
-        return put(out, result._inner, function.__name__, casting)
 
-    return call
+def _written(
+    function: Function, args: tuple[Any, ...], kwargs: dict[str, Any], at: int, make: Function
+) -> Any:
+    """The result in `out`, which stands at a position or is a keyword."""
+    out = kwargs.pop("out", None)
+    if len(args) > at:
+        out, args = args[at], (*args[:at], *args[at + 1 :])
+    result: Inner = function(*unwrapped(args), **unwrapped(kwargs))
+    if out is None:
+        return wrapped(result, make)
+    casting = "unsafe" if function.__name__ in _ANY_OUT.split() else "same_kind"
+    return put(out, result, function.__name__, casting)
 
 
 # Where NumPy's functions have the parameter `out`, if it is not only a keyword.

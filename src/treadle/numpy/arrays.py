@@ -111,9 +111,10 @@ HELD: frozenset[type] = frozenset([ndarray, generic, *_ELEMENTS.values()])
 def is_read_at_once(inner: Inner) -> bool:
     """Whether the number of a tensor is known without waiting for a device, and nothing else is to
     be known of it, as its history."""
-    if not inner.device.traits.host_memory or inner._cell.value.history is not None:
+    node = inner._cell.value
+    if node.history is not None or not node.device.traits.host_memory:
         return False
-    return inner.dtype.name in _SCALARS and within.get() is None and not is_tracing.get()
+    return node.dtype.name in _SCALARS and within.get() is None and not is_tracing.get()
 
 
 def scalar(inner: Inner) -> Any:
@@ -138,13 +139,25 @@ def value_of(inner: Inner) -> Any:
     return made
 
 
+def result_of(inner: Inner) -> Any:
+    """The same, short for results that have axes."""
+    if not inner.shape:
+        return value_of(inner)
+    made: ndarray = _new(ndarray)
+    made._inner = inner
+    return made
+
+
+_new = object.__new__
+
+
 def unwrapped(value: Any) -> Any:
     """Arguments of NumPy's as treadle's: arrays, also within lists, tuples, dicts and slices."""
     kind = type(value)
     if kind in HELD:
         return value._inner
     if kind is tuple or kind is list:
-        return kind([unwrapped(each) for each in value])
+        return kind([each._inner if type(each) is ndarray else unwrapped(each) for each in value])
     if kind is dict:
         return {key: unwrapped(each) for key, each in value.items()}
     if kind is slice:

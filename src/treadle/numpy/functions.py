@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from treadle.numpy.adapting import adapted, with_out
+from treadle.numpy.adapting import adapted
 from treadle.numpy.table import entries, function_of
 
 _ENTRIES = {entry.name: entry for entry in entries() if "f" in entry.flags}
@@ -14,6 +14,5 @@ def __getattr__(name: str) -> Any:
     entry = _ENTRIES.get(name)
     if entry is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    adapt = with_out if "o" in entry.flags else adapted
-    found = globals()[name] = adapt(function_of(entry), entry.flags)
+    found = globals()[name] = adapted(function_of(entry), entry.flags)
     return found

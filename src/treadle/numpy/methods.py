@@ -57,9 +57,7 @@ class _Method(DeferredAttribute):
         """The method, from here on that of the class."""
         with importing():
             adapting = import_module("treadle.numpy.adapting")
-            flags = self._entry.flags
-            adapt = adapting.with_out if "o" in flags else adapting.adapted
-            method = adapt(function_of(self._entry), flags)
+            method = adapting.adapted(function_of(self._entry), self._entry.flags)
         setattr(self._owner, self._name, method)
         return method
 

@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 
 import treadle as td
-from treadle.core.dtypes import ALL_DTYPES
 from treadle.graph.placeholders import within
 from treadle.numpy import printing, promotion, ufuncs
 from treadle.numpy.adapting import put
@@ -22,6 +21,7 @@ from treadle.numpy.arrays import (
     Values,
     is_read_at_once,
     ndarray,
+    result_of,
     scalar,
     unwrapped,
     value_of,
@@ -29,7 +29,7 @@ from treadle.numpy.arrays import (
 )
 from treadle.numpy.operations import indexing, products
 from treadle.numpy.operations.calling import SCALARS, call, call_all
-from treadle.numpy.operations.elementwise import DIRECT, SAME, is_direct
+from treadle.numpy.operations.elementwise import SAME, direct_of
 from treadle.tensor.compiled.tracing import is_tracing
 from treadle.tensor.elementwise_functions import apply
 from treadle.tensor.tensor import Tensor as Inner
@@ -46,15 +46,6 @@ COMPARISONS = {
 }  # fmt: skip
 UNARY = {"neg": "negative", "abs": "absolute", "invert": "invert", "pos": "positive"}
 _OPERANDS = (bool, int, float, complex, np.generic, np.ndarray, list, tuple)
-_new = object.__new__
-
-
-def _wrapped(inner: Inner) -> Any:
-    if not inner.shape:
-        return value_of(inner)
-    made: Any = _new(ndarray)
-    made._inner = inner
-    return made
 
 
 def _values(found: tuple[Inner, ...]) -> Any:
@@ -63,30 +54,23 @@ def _values(found: tuple[Inner, ...]) -> Any:
 
 def _binary(name: str, *, is_reflected: bool = False) -> Callable[[Values, Any], Any]:
     """The method of a ufunc of two operands."""
-    direct = frozenset(each.name for each in ALL_DTYPES if is_direct(name, each))
-    theirs = DIRECT[name][0] if direct else ""
-    # Numbers that take the array's dtype: floating ones of floating arrays, integers also of
-    # integers (which check that the dtype holds them).
-    floating = frozenset(e.name for e in ALL_DTYPES if e.name in direct and e.kind == "float")
-    integral = frozenset(
-        e.name for e in ALL_DTYPES if e.name in direct and e.kind in ("int", "uint")
-    )
+    theirs, direct, floating, integral = direct_of(name)
 
     def method(self: Values, other: Any) -> Any:
         one, kind = self._inner, type(other)
         if kind in HELD:
             two = other._inner
             if one.dtype is two.dtype and one.dtype.name in direct:
-                return _wrapped(apply(theirs, one, two))
+                return result_of(apply(theirs, one, two))
         elif (kind is float and one.dtype.name in floating) or (
             kind is int and (one.dtype.name in integral or one.dtype.name in floating)
         ):
-            return _wrapped(
+            return result_of(
                 apply(theirs, other, one) if is_reflected else apply(theirs, one, other)
             )
         elif SCALARS.get(kind) == one.dtype.name and one.dtype.name in direct:
             two = other.item()
-            return _wrapped(apply(theirs, two, one) if is_reflected else apply(theirs, one, two))
+            return result_of(apply(theirs, two, one) if is_reflected else apply(theirs, one, two))
         elif not isinstance(other, _OPERANDS):
             return NotImplemented
         two = other._inner if kind in HELD else other
@@ -114,8 +98,7 @@ def _comparison(name: str) -> Callable[[Values, Any], Any]:
 
 
 def _in_place(name: str) -> Callable[[ndarray, Any], Any]:
-    direct = frozenset(each.name for each in ALL_DTYPES if is_direct(name, each))
-    theirs = DIRECT[name][0] if direct else ""
+    theirs, direct, _, _ = direct_of(name)
 
     def method(self: ndarray, other: Any) -> Any:
         one, kind = self._inner, type(other)
@@ -140,6 +123,8 @@ def _in_place(name: str) -> Callable[[ndarray, Any], Any]:
 
 
 def _matmul(self: Values, other: Any) -> Any:
+    if type(other) is ndarray:
+        return result_of(products.matmul(self._inner, other._inner))
     if isinstance(other, (Values, *_OPERANDS)):
         return value_of(products.matmul(self._inner, unwrapped(other)))
     return NotImplemented
@@ -161,7 +146,7 @@ def _unary(name: str) -> Callable[[Values], Any]:
     def method(self: Values) -> Any:
         inner = self._inner
         if inner.dtype.kind == "float":
-            return _wrapped(apply(theirs, inner))
+            return result_of(apply(theirs, inner))
         return value_of(call(name, inner))
 
     return method
@@ -276,7 +261,16 @@ def _element(place: Inner) -> Any:
 
 
 def _setitem(self: ndarray, index: Any, value: Any) -> None:
-    indexing.write(self._inner, unwrapped(index), unwrapped(value))
+    inner, kind = self._inner, type(value)
+    if inner.dtype.kind == "float" and _is_plain(index):
+        # Numbers of the array's dtype are written as they are.
+        if kind is float:
+            inner[index] = value
+            return
+        if SCALARS.get(kind) == inner.dtype.name:
+            inner[index] = value.item()
+            return
+    indexing.write(inner, unwrapped(index), unwrapped(value))
 
 
 def _array(self: Values, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:

@@ -11,12 +11,14 @@ import treadle as td
 from treadle.core.dtypes import DType
 from treadle.numpy import promotion
 from treadle.numpy.adapting import put
-from treadle.numpy.arrays import Values, ndarray, unwrapped, value_of, wrap
+from treadle.numpy.arrays import Values, ndarray, result_of, unwrapped, value_of, wrap
 from treadle.numpy.operations import reductions
 from treadle.numpy.operations.calling import SCALARS, call, call_all
+from treadle.numpy.operations.elementwise import direct_of, unary_of
 from treadle.numpy.operations.folding import fold, running
 from treadle.numpy.operations.operands import array, axis_of, converted, host, reduced_axes
 from treadle.numpy.ufunc_names import ALIASES, UFUNCS
+from treadle.tensor.elementwise_functions import apply
 from treadle.tensor.tensor import Tensor as Inner
 
 _ASSOCIATIVE = frozenset(
@@ -64,12 +66,51 @@ class ufunc:
     def __init__(self, name: str) -> None:
         self._numpy: np.ufunc = getattr(np, name)
         self.__name__ = self._numpy.__name__
+        is_unary = self.nin == 1 and self.nout == 1
+        self._unary = unary_of(name) if is_unary else {}
+        self._binary = direct_of(self.__name__ if self.nin == 2 else "")
         what = "operand" if self.nin == 1 else "operands, which are broadcast"
         self.__doc__ = (
             f"`{name}` of each element: NumPy's ufunc of {self.nin} {what}, with `out=`, `where=`, "
             "`dtype=` and `casting=`. TypeError for dtypes that it does not take, ValueError for "
             "shapes that do not broadcast."
         )
+
+    def _quick(self, one: Any = None, other: Any = None, *rest: Any) -> Any:
+        """The result for operands that need no promotion, or None."""
+        if rest:
+            return None
+        kind, other_kind = type(one), type(other)
+        if kind is ndarray:
+            first = one._inner
+            name = first.dtype.name
+            if other is None:
+                function = self._unary.get(name)
+                return None if function is None else result_of(apply(function, first))
+            function, same, floating, integral = self._binary
+            if other_kind is ndarray:
+                second = other._inner
+                if first.dtype is second.dtype and name in same:
+                    return result_of(apply(function, first, second))
+            elif (
+                (other_kind is float and name in floating)
+                or (other_kind is int and (name in integral or name in floating))
+                or (name in same and SCALARS.get(other_kind) == name)
+            ):
+                number = other if other_kind is int or other_kind is float else other.item()
+                return result_of(apply(function, first, number))
+        elif other_kind is ndarray:
+            second = other._inner
+            name = second.dtype.name
+            function, same, floating, integral = self._binary
+            if (
+                (kind is float and name in floating)
+                or (kind is int and (name in integral or name in floating))
+                or (name in same and SCALARS.get(kind) == name)
+            ):
+                number = one if kind is int or kind is float else one.item()
+                return result_of(apply(function, number, second))
+        return None
 
     @property
     def nin(self) -> int:
@@ -129,6 +170,16 @@ class ufunc:
     ) -> Any:
         """The function of each element. TypeError for dtypes that it does not take or whose result
         does not fit into `out`, ValueError for shapes that do not broadcast."""
+        if (
+            out is None
+            and where is True
+            and dtype is None
+            and signature is None
+            and casting == "same_kind"
+        ):
+            found = self._quick(*operands)
+            if found is not None:
+                return found
         count = self.nin
         if len(operands) != count:
             if not count < len(operands) <= count + self.nout or out is not None:
@@ -143,11 +194,6 @@ class ufunc:
             named = {"dtype": dtype} if signature is None else {"signature": signature}
             return self._numpy(*operands, casting=casting, **named)
         given = [each._inner if type(each) is ndarray else unwrapped(each) for each in operands]
-        if out is None and where is True and dtype is None and signature is None:
-            results = call_all(self.__name__, *given, casting=casting)
-            if len(results) == 1:
-                return value_of(results[0])
-            return tuple([value_of(each) for each in results])
         results = call_all(self.__name__, *given, dtype=dtype, casting=casting, signature=signature)
         if out is None and where is True:
             if self.nout == 1:

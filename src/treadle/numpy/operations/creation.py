@@ -297,6 +297,11 @@ def arange(
     start: Any = None,
 ) -> Inner:
     """Numbers from `start` on, before `stop`, a step apart."""
+    is_plain = type(start_or_stop) is int and type(step) is int and step == 1
+    if is_plain and stop is None and start is None and dtype is None:
+        place = _where(device)
+        kind = promotion.default_integer(place)
+        return td.arange(max(start_or_stop, 0), dtype=kind, device=place)
     first = start if start is not None else 0
     if stop is None:
         if start_or_stop is None:
@@ -364,17 +369,22 @@ def linspace(
     if count < 0:
         raise ValueError(f"Number of samples, {count}, must be non-negative.")
     where = _where(device, start)
-    if device is not None:
-        start, stop = (as_array(each, device=where) for each in (start, stop))
-    one, other = common_floats(start, stop)
-    if not isinstance(start, (Inner, np.ndarray, np.generic, list, tuple)) and not isinstance(
-        stop, (Inner, np.ndarray, np.generic, list, tuple)
-    ):
-        pass
+    one: Any
+    other: Any
+    extents: tuple[int, ...]
+    if type(start) in (int, float) and type(stop) in (int, float):
+        one, other = float(start), float(stop)
+        work, extents = promotion.default_float(where), (count,)
+    else:
+        if device is not None:
+            start, stop = (as_array(each, device=where) for each in (start, stop))
+        one, other = common_floats(start, stop)
+        where, work = one.device, one.dtype
+        extents = (-1, *(1,) * max(len(one.shape), len(other.shape)))
     intervals = count - 1 if endpoint else count
     gap = other - one
-    step = gap / intervals if intervals > 0 else gap * math.nan
-    places = td.arange(count, device=one.device).to(one.dtype).reshape((-1, *(1,) * len(gap.shape)))
+    step: Any = gap / intervals if intervals > 0 else gap * math.nan
+    places = td.arange(count, device=where).to(work).reshape(extents)
     made = places * step + one if intervals > 0 else places * gap + one
     if endpoint and count > 1:
         made = td.where(places == count - 1, other, made)
@@ -383,7 +393,9 @@ def linspace(
         made = converted(td.floor(made) if wanted.is_integer else made, wanted)
     if axis:
         made = td.moveaxis(made, 0, axis)
-    return (made, step) if retstep else made
+    if not retstep:
+        return made
+    return made, as_array(step, made.dtype, where) if type(step) is float else step
 
 
 def logspace(

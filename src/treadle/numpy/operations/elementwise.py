@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import treadle as td
-from treadle.core.dtypes import DType, as_dtype
+from treadle.core.dtypes import ALL_DTYPES
 from treadle.tensor.elementwise_functions import apply
 from treadle.tensor.tensor import Tensor as Inner
 
@@ -85,18 +85,17 @@ def _extreme(inner: str, comparison: str, is_lenient: bool) -> Computation:
     """The greater or the smaller of two; NaN if one is NaN, or (`fmax`) if both are."""
 
     def function(one: Any, other: Any) -> Any:
-        if type(one) is not Inner:
-            one = td.full((), one, dtype=other.dtype, device=other.device)
-        if type(other) is not Inner:
-            other = td.full((), other, dtype=one.dtype, device=one.device)
-        if one.dtype.kind in ("bool", "int", "uint"):
+        dtype = one.dtype if type(one) is Inner else other.dtype
+        if dtype.kind in ("bool", "int", "uint") or (dtype.kind == "float" and not is_lenient):
             return apply(inner, one, other)
+        if type(one) is not Inner:
+            one = td.full((), one, dtype=dtype, device=other.device)
+        if type(other) is not Inner:
+            other = td.full((), other, dtype=dtype, device=one.device)
         if is_lenient:
             chosen = FUNCTIONS[comparison](one, other) | td.isnan(other)
             chosen = td.where(td.isnan(one), td.isnan(other) & td.isnan(one), chosen)
             return td.where(chosen, one, other)
-        if one.dtype.kind != "complex":
-            return apply(inner, one, other)
         return td.where(FUNCTIONS[comparison](one, other) | td.isnan(one), one, other)
 
     return function
@@ -401,6 +400,8 @@ DIRECT: dict[str, tuple[str, str]] = {
     "greater_equal": ("greater_equal", "int uint float bool"),
     "less": ("less", "int uint float bool"),
     "less_equal": ("less_equal", "int uint float bool"),
+    "maximum": ("maximum", "int uint float bool"),
+    "minimum": ("minimum", "int uint float bool"),
     "multiply": ("multiply", "int uint float complex bool"),
     "not_equal": ("not_equal", "int uint float complex bool"),
     "power": ("pow", "float complex"),
@@ -410,10 +411,34 @@ DIRECT: dict[str, tuple[str, str]] = {
 }
 
 
-def is_direct(name: str, dtype: DType) -> bool:
-    """Whether treadle's function of this name is NumPy's for the dtype."""
-    return (
-        name in DIRECT
-        and dtype.kind in DIRECT[name][1].split()
-        and dtype is not as_dtype("bfloat16")
+class Direct(NamedTuple):
+    """Treadle's function that is NumPy's for operands that need no promotion."""
+
+    function: str
+    same: frozenset[str]
+    """The dtypes that two tensors may have."""
+    floating: frozenset[str]
+    """The dtypes of a tensor that a number of Python's beside it takes, floating or an integer."""
+    integral: frozenset[str]
+    """Those that an integer takes, if it fits."""
+
+
+def direct_of(name: str) -> Direct:
+    """The short way of a ufunc of two operands; without dtypes if there is none."""
+    function, kinds = DIRECT.get(name, ("", ""))
+    known = [each for each in ALL_DTYPES if each.name != "bfloat16"]
+    dtypes = [each for each in known if each.kind in kinds.split()]
+    return Direct(
+        function,
+        frozenset(each.name for each in dtypes),
+        frozenset(each.name for each in dtypes if each.kind == "float"),
+        frozenset(each.name for each in dtypes if each.kind in ("int", "uint")),
     )
+
+
+def unary_of(name: str) -> dict[str, str]:
+    """Treadle's function that is the ufunc of one operand, by the names of floating dtypes."""
+    function = SAME.get(name)
+    if function is None or name == "invert":
+        return {}
+    return {f"float{bits}": function for bits in (16, 32, 64)}

@@ -429,9 +429,15 @@ def where(condition: Any, x: Any = None, y: Any = None, /) -> Any:
         return nonzero(condition)
     if x is None or y is None:
         raise ValueError("either both or neither of x and y should be given")
-    one, other = common(x, y)
-    mask = array(condition, like=one).to(td.bool)
-    return td.where(mask, one, other)
+    is_alike = type(x) is Inner and type(y) is Inner and x.dtype is y.dtype
+    one, other = (x, y) if is_alike or _takes(x, y) or _takes(y, x) else common(x, y)
+    mask = array(condition, like=one if type(one) is Inner else other)
+    return td.where(mask if mask.dtype is td.bool else mask.to(td.bool), one, other)
+
+
+def _takes(x: Any, number: Any) -> bool:
+    """Whether a number takes the dtype of an array of floating numbers."""
+    return type(x) is Inner and x.dtype.kind == "float" and type(number) in (int, float)
 
 
 def nonzero(a: Any) -> tuple[Inner, ...]:

@@ -29,7 +29,9 @@ def _several(values: Any) -> list[Any]:
 
 
 def _in_dtype(given: list[Inner], dtype: Any, casting: str) -> list[Inner]:
-    where = given[0].device
+    where, own = given[0].device, given[0].dtype
+    if dtype is None and all(each.dtype is own for each in given):
+        return given
     wanted = (
         promotion.held(promotion.result_type(*given), where)
         if dtype is None
@@ -52,8 +54,9 @@ def concatenate(
         return td.concat([each.reshape(-1) for each in given])
     if not all(each.shape for each in given):
         raise ValueError("zero-dimensional arrays cannot be concatenated")
-    at = axis_of(axis, len(given[0].shape))
-    if len({len(each.shape) for each in given}) > 1:
+    count = len(given[0].shape)
+    at = axis_of(axis, count)
+    if not all(len(each.shape) == count for each in given):
         raise ValueError("all the input array dimensions must match: the numbers of axes differ")
     made = td.concat(given, axis=at)
     return made.copied() if len(given) == 1 else made
@@ -68,7 +71,7 @@ def stack(arrays: Any, axis: int = 0, *, dtype: Any = None, casting: str = "same
     given = _arrays(*_several(arrays))
     if not given:
         raise ValueError("need at least one array to stack")
-    if len({each.shape for each in given}) > 1:
+    if not all(each.shape == given[0].shape for each in given):
         raise ValueError("all input arrays must have the same shape")
     given = _in_dtype(given, dtype, casting)
     return td.stack(given, axis=axis_of(axis, len(given[0].shape) + 1))

@@ -19,6 +19,7 @@ from treadle.numpy.operations.operands import (
     converted,
     floats,
 )
+from treadle.tensor.elementwise_functions import apply
 from treadle.tensor.tensor import Tensor as Inner
 
 
@@ -60,6 +61,12 @@ def fix(x: Any) -> Inner:
     return call("trunc", array(x))
 
 
+def _limited(name: str, x: Inner, bound: Any) -> Inner:
+    # A floating array beside a number of Python's needs no promotion.
+    is_plain = x.dtype.kind == "float" and type(bound) in (int, float)
+    return apply(name, x, bound) if is_plain else call(name, x, bound)
+
+
 def clip(
     a: Any,
     a_min: Any = reductions.MISSING,
@@ -87,9 +94,9 @@ def clip(
         a_max = None if type(a_max) is int and a_max >= limits.max else a_max
     made = x if dtype is None else converted(x, promotion.named(dtype, x.device))
     if a_min is not None:
-        made = call("maximum", made, a_min)
+        made = _limited("maximum", made, a_min)
     if a_max is not None:
-        made = call("minimum", made, a_max)
+        made = _limited("minimum", made, a_max)
     return made.copied() if made is x else made
 
 

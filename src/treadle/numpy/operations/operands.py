@@ -15,6 +15,7 @@ from treadle.runtime.devices import Device
 from treadle.tensor.tensor import Tensor as Inner
 
 _SCALARS = (bool, int, float, complex, np.generic)
+_NUMBERS = frozenset(_SCALARS[:4])
 
 
 def array(
@@ -28,6 +29,11 @@ def array(
         return converted(value, promotion.named(dtype, value.device))
     where = device or (default_device_of(value) if like is None else like.device)
     wanted = None if dtype is None else promotion.named(dtype, where)
+    if type(value) in _NUMBERS:
+        data = np.asarray(value, None if wanted is None else wanted.host)
+        if data.dtype.kind in "biufc":
+            wanted = promotion.held(data.dtype, where) if wanted is None else wanted
+            return td.full((), data.item(), dtype=wanted, device=where)
     if isinstance(value, (list, tuple)) and _has_tensors(value):
         return _stacked(value, wanted)
     exported = getattr(value, "__array__", None) or hasattr(value, "__cuda_array_interface__")
@@ -118,12 +124,19 @@ def converted(value: Inner, dtype: DType) -> Inner:
 
 def arrays(*values: Any) -> list[Inner]:
     """Several arguments as tensors on one device."""
+    if all(type(each) is Inner for each in values):
+        return list(values)
     where = promotion.device_of(values)
     return [array(each, device=where) for each in values]
 
 
 def common(*values: Any) -> list[Inner]:
     """Several arguments as tensors of their common dtype; numbers of Python's take the others'."""
+    first = values[0]
+    if type(first) is Inner and all(
+        type(each) is Inner and each.dtype is first.dtype for each in values
+    ):
+        return list(values)
     where = promotion.device_of(values)
     kinds = [
         each if type(each) is Inner or type(each) in _SCALARS[:4] or isinstance(each, np.generic)
@@ -198,6 +211,10 @@ def host(value: Any) -> np.ndarray[Any, Any]:
 def shape_of(value: Any) -> tuple[int, ...]:
     """A shape that is given as an integer or a sequence of them. TypeError for others, ValueError
     for negative extents."""
+    if type(value) is int and value >= 0:
+        return (value,)
+    if type(value) is tuple and all(type(each) is int and each >= 0 for each in value):
+        return value
     if isinstance(value, (Inner, np.ndarray)):
         value = host(value).tolist()
     parts: Sequence[Any] = value if isinstance(value, (tuple, list)) else (

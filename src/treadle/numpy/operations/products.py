@@ -28,13 +28,26 @@ def _product(one: Inner, other: Inner) -> Inner:
         return (td.matmul(one.to(td.int32), other.to(td.int32)) != 0).to(td.bool)
     if own.is_integer and own.itemsize < 4:
         return td.matmul(one.to(td.int32), other.to(td.int32)).to(own)
-    return td.matmul(one, other).to(own)
+    made = td.matmul(one, other)
+    return made if made.dtype is own else made.to(own)
+
+
+def _is_plain(one: Any, other: Any) -> bool:
+    """Whether a product is of two matrices of floating numbers, which fit."""
+    if type(one) is not Inner or type(other) is not Inner or one.dtype is not other.dtype:
+        return False
+    first, second = one.shape, other.shape
+    is_matrix = len(first) == 2 and len(second) == 2
+    return is_matrix and first[1] == second[0] and one.dtype.kind == "float"
 
 
 def matmul(
     x1: Any, x2: Any, /, *, dtype: Any = None, casting: str = "same_kind", axes: Any = None
 ) -> Inner:
     """The matrix product of the last two axes; the others are broadcast."""
+    if dtype is None and axes is None and _is_plain(x1, x2):
+        made: Inner = td.matmul(x1, x2)
+        return made
     one, other = common(x1, x2)
     if not one.shape or not other.shape:
         raise ValueError(
@@ -59,6 +72,9 @@ def matmul(
 
 def dot(a: Any, b: Any) -> Inner:
     """The product along the last axis of `a` and the last but one of `b`."""
+    if _is_plain(a, b):
+        made: Inner = td.matmul(a, b)
+        return made
     one, other = common(a, b)
     if not one.shape or not other.shape:
         return call("multiply", one, other)

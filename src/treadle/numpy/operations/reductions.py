@@ -48,6 +48,25 @@ def _of_axes(x: Inner, axes: tuple[int, ...], keepdims: Any, found: Inner) -> In
     return found.reshape(tuple(1 if at in axes else e for at, e in enumerate(x.shape)))
 
 
+def _plain(name: str, x: Any, axis: Any, keepdims: Any) -> Inner | None:
+    """A reduction of floating numbers, of all or along one axis, as treadle has it; or None."""
+    if type(x) is not Inner or x.dtype.kind != "float" or not x.size:
+        return None
+    count = len(x.shape)
+    if axis is None:
+        if not count:
+            return None
+    elif type(axis) is not int or not -count <= axis < count:
+        return None
+    function = getattr(td, name)
+    found: Inner = (
+        function(x, axis=axis)
+        if keepdims is MISSING or not keepdims
+        else function(x, axis=axis, keepdims=True)
+    )
+    return found
+
+
 def _total(
     kind: str, a: Any, axis: Any, dtype: Any, keepdims: Any, initial: Any, where: Any
 ) -> Inner:
@@ -75,6 +94,10 @@ def sum(
     where: Any = MISSING,
 ) -> Inner:
     """The sum of elements, of all or along axes."""
+    if dtype is None and initial is MISSING and where is MISSING:
+        made = _plain("sum", a, axis, keepdims)
+        if made is not None:
+            return made
     return _total("sum", a, axis, dtype, keepdims, initial, where)
 
 
@@ -88,6 +111,10 @@ def prod(
     where: Any = MISSING,
 ) -> Inner:
     """The product of elements, of all or along axes."""
+    if dtype is None and initial is MISSING and where is MISSING:
+        made = _plain("prod", a, axis, keepdims)
+        if made is not None:
+            return made
     return _total("prod", a, axis, dtype, keepdims, initial, where)
 
 
@@ -102,6 +129,10 @@ def _bound(x: Inner, is_max: bool) -> Any:
 
 def _extreme(name: str, a: Any, axis: Any, keepdims: Any, initial: Any, where: Any) -> Inner:
     x = array(a)
+    if initial is MISSING and where is MISSING:
+        made = _plain(name, x, axis, keepdims)
+        if made is not None:
+            return made
     axes = reduced_axes(axis, len(x.shape))
     has_initial = initial is not MISSING and initial is not None
     if where is not MISSING and where is not True and not has_initial:
@@ -233,6 +264,10 @@ def mean(
 ) -> Inner:
     """The mean of elements; of integers in float64."""
     x = array(a)
+    if dtype is None and where is MISSING and x.dtype.itemsize > 2:
+        quick = _plain("mean", x, axis, keepdims)
+        if quick is not None:
+            return quick
     axes = reduced_axes(axis, len(x.shape))
     work, wanted = _mean_dtype(x, dtype)
     if work.kind not in ("float", "complex"):

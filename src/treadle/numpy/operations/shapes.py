@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,9 @@ from treadle.tensor.tensor import Tensor as Inner
 
 
 def _extents(shape: Any, x: Inner) -> tuple[int, ...]:
+    is_plain = type(shape) is tuple and all(type(each) is int and each >= 0 for each in shape)
+    if is_plain and math.prod(shape) == x.size:
+        return shape  # type: ignore[no-any-return]
     if isinstance(shape, Inner):
         shape = host(shape).tolist()
     given = tuple(shape) if isinstance(shape, (tuple, list, np.ndarray)) else (shape,)
