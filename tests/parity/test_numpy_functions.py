@@ -253,6 +253,34 @@ def test_elements_of_a_device_are_read_when_they_are_numbers(
         np.generic(3)
 
 
+_DEVICES = ["cpu", *(["webgpu"] if td.is_available("webgpu") else [])]
+
+
+@pytest.mark.parametrize("device", _DEVICES)
+def test_elements_and_arrays_of_a_device(device: str) -> None:
+    theirs = numpy.random.default_rng().uniform(1, 2, 7).astype(numpy.float32)
+    x = np.asarray(theirs, device=device)
+    total = x.sum()
+    assert isinstance(total, np.float32)
+    assert (type(total) is np.float32) == (device == "cpu")
+    for found in (x / total, total / x, np.divide(x, total), x / np.float32(total)):
+        assert type(found) is np.ndarray
+        assert found.dtype == np.float32
+        assert found.device is x.device
+    numpy.testing.assert_allclose(numpy.asarray(x / total), theirs / theirs.sum(), rtol=1e-5)
+    numpy.testing.assert_allclose(numpy.asarray(np.clip(x, 1.2, x.mean())),
+                                  theirs.clip(1.2, theirs.mean()), rtol=1e-5)  # fmt: skip
+    assert [type(each) for each in x] == [np.float32] * 7
+    assert list(x) == theirs.tolist()
+    x[1] = total
+    x[-1] = 0.5
+    assert x[1] == total
+    assert int(np.argmin(x)) == 6
+    if device == "webgpu":
+        with pytest.raises(TypeError, match="float32"):
+            json.dumps(total)
+
+
 def test_views_share_memory() -> None:
     x = np.arange(12).reshape(3, 4)
     x[1:, ::2][0] = -1
@@ -306,7 +334,9 @@ def test_integer_powers_and_out_of_range() -> None:
 
 def test_names_that_numpy_has_elsewhere() -> None:
     assert np.float32(2) + np.ones(2, np.float32) == pytest.approx([3, 3])
-    assert np.errstate(all="ignore").__enter__() is None
+    with np.errstate(divide="ignore"):
+        assert np.float64(1) / 0 == np.inf
+    assert np.errstate(over="ignore")(np.geterr)()["over"] == "ignore"
     with pytest.raises(NotImplementedError, match="isfinite"):
         np.seterr(all="raise")
     np.testing.assert_allclose(np.ones(2), [1, 1])

@@ -10,6 +10,8 @@ What NumPy has and this has not raises an AttributeError that says why; `np.miss
 from numpy import False_ as False_
 from numpy import ScalarType as ScalarType
 from numpy import True_ as True_
+from numpy import base_repr as base_repr
+from numpy import binary_repr as binary_repr
 from numpy import bool as bool
 from numpy import bool_ as bool_
 from numpy import byte as byte
@@ -60,6 +62,7 @@ from numpy import short as short
 from numpy import signedinteger as signedinteger
 from numpy import single as single
 from numpy import typecodes as typecodes
+from numpy import typename as typename
 from numpy import ubyte as ubyte
 from numpy import uint as uint
 from numpy import uint8 as uint8
@@ -502,6 +505,8 @@ __all__ = [
     "atleast_3d",
     "average",
     "bartlett",
+    "base_repr",
+    "binary_repr",
     "bincount",
     "bitwise_and",
     "bitwise_count",
@@ -853,6 +858,7 @@ __all__ = [
     "true_divide",
     "trunc",
     "typecodes",
+    "typename",
     "typing",
     "ubyte",
     "ufunc",

@@ -36,7 +36,7 @@ MISSING: dict[str, str] = {
         _POLYNOMIALS,
     ),
     **dict.fromkeys(
-        ["char", "strings", "str_", "bytes_", "character", "base_repr", "binary_repr", "typename"],
+        ["char", "strings", "str_", "bytes_", "character"],
         _TEXT,
     ),
     **dict.fromkeys(

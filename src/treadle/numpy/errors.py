@@ -3,13 +3,14 @@ report such errors of arrays."""
 
 from __future__ import annotations
 
+from contextlib import ContextDecorator
 from types import TracebackType
 from typing import Any
 
 import numpy as np
 
 
-class errstate:
+class errstate(ContextDecorator):
     """`with np.errstate(divide="ignore"):` holds for NumPy's scalars; nothing warns on devices
     anyway.
 
@@ -21,10 +22,12 @@ class errstate:
 
     def __init__(self, **settings: Any) -> None:
         _check({kind: action for kind, action in settings.items() if kind != "call"})
-        self._numpys = np.errstate(**settings)
+        self._settings = settings
+        self._entered: list[np.errstate] = []
 
     def __enter__(self) -> None:
-        self._numpys.__enter__()
+        self._entered.append(np.errstate(**self._settings))
+        self._entered[-1].__enter__()
 
     def __exit__(
         self,
@@ -32,7 +35,7 @@ class errstate:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self._numpys.__exit__(kind, error, trace)
+        self._entered.pop().__exit__(kind, error, trace)
 
 
 def _check(kinds: dict[str, Any]) -> None:
