@@ -64,9 +64,12 @@ class Recurrent(Module):
         self.dropout = float(dropout)
         self.bidirectional = bidirectional
         self.proj_size = proj_size
-        self._out = proj_size or hidden_size
         self._add_parameters(device, dtype)
         self.reset_parameters()
+
+    @property
+    def _out(self) -> int:
+        return self.proj_size or self.hidden_size
 
     def _directions(self) -> list[str]:
         return ["", "_reverse"] if self.bidirectional else [""]

@@ -296,8 +296,10 @@ _DIFFERENT = {
         "optim.RAdam optim.RMSprop optim.Rprop optim.SGD"
     ),
     "tensors of devices that are not CUDA's are those of the CPU in the file, and views have "
-    "elements of their own; classes are saved by their names here: states are for both libraries, "
-    "whole modules for the one that saved them": "save",
+    "elements of their own; classes are saved by their names here, so that PyTorch reads states, "
+    "not whole modules": "save",
+    "of whole modules that PyTorch has saved the layers become those here; it is refused if they "
+    "have hooks": "load",
     "workers are threads": "utils.data.DataLoader",
     "it holds for tensors on all devices": "amp.autocast autocast",
     "a module whose results are differentiated runs as it is: compile the whole step; backends and "

@@ -16,6 +16,7 @@ from typing import Any, ClassVar
 
 import treadle.nn as inner_nn
 from treadle.core.dtypes import DType
+from treadle.nn.function_module import FunctionModule
 from treadle.nn.module import Module as InnerModule
 from treadle.tensor.tensor import Tensor as Inner
 from treadle.torch.devices import place
@@ -47,6 +48,19 @@ class Layer(Module):
             values = {name: unwrapped(getattr(self, name, None)) for name in names}
             made.__dict__ = {**own, **values}
         return made
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        if "_forward_hooks" not in state:
+            return
+        # A layer that PyTorch has saved.
+        own, native = self.__dict__, self._native
+        if issubclass(native, FunctionModule):
+            names = inspect.signature(native.__init__).parameters
+            own["_settings"] = tuple([name for name in names if name in own])
+        for name, value in state.items():
+            if isinstance(value, types.FunctionType):
+                own[name] = CalledByLayers(value)
 
     def __setattr__(self, name: str, value: Any) -> None:
         super().__setattr__(name, value)

@@ -25,6 +25,13 @@ from treadle.torch.nn import state
 from treadle.torch.tensors import Tensor, keep, kept, unwrapped, wrap, wrapped
 
 Own = TypeVar("Own", bound="Module")
+# Where modules that PyTorch has saved have hooks.
+_PYTORCHS_HOOKS = (
+    "_backward_hooks", "_backward_pre_hooks", "_forward_hooks", "_forward_pre_hooks",
+    "_forward_hooks_always_called", "_forward_hooks_with_kwargs", "_forward_pre_hooks_with_kwargs",
+    "_is_full_backward_hook", "_load_state_dict_post_hooks", "_load_state_dict_pre_hooks",
+    "_state_dict_hooks", "_state_dict_pre_hooks",
+)  # fmt: skip
 
 
 class Module(InnerModule):
@@ -164,6 +171,12 @@ class Module(InnerModule):
     def __setstate__(self, state: dict[str, Any]) -> None:
         own = self.__dict__
         own.update(state)
+        for name in _PYTORCHS_HOOKS:
+            if own.pop(name, None):
+                raise RuntimeError(
+                    f"a {type(self).__name__} was saved by PyTorch with hooks ({name}), which are "
+                    "not those here: save it without them, or its state_dict()"
+                )
         for members in ("_parameters", "_buffers"):
             given = own.get(members, {})
             own[members] = {name: unwrapped(value) for name, value in given.items()}
