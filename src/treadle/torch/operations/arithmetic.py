@@ -259,6 +259,14 @@ def where(condition: Inner, input: Any = None, other: Any = None) -> Any:
     holds, a tensor for each axis."""
     if input is None and other is None:
         return tuple(each.to(td.int64) for each in td.nonzero(condition))
+    if (
+        type(input) is Inner
+        and type(other) is Inner
+        and condition.dtype is bool_
+        and input.dtype is other.dtype
+        and input.device is other.device is condition.device
+    ):
+        return OF["where"](condition, input, other)
     if condition.dtype not in (bool_, td.uint8):
         raise RuntimeError(
             f"where expected condition to be a boolean tensor, not {condition.dtype}"

@@ -26,6 +26,14 @@ def cat(tensors: Sequence[Inner], dim: int = 0) -> Inner:
     given = list(tensors)
     if not given:
         raise ValueError("torch.cat(): expected a non-empty list of Tensors")
+    first = given[0]
+    shape, dtype = first.shape, first.dtype
+    if (
+        shape
+        and shape != (0,)
+        and all(each.dtype is dtype and each.shape == shape for each in given)
+    ):
+        return td.concat(given, axis=one(dim, len(shape)))
     if not all(each.shape for each in given):
         raise RuntimeError("zero-dimensional tensor (at position 0) cannot be concatenated")
     dtype = _common(given)

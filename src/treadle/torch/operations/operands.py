@@ -76,6 +76,8 @@ def common(name: str, *operands: Any, floats: bool = False) -> list[Any]:
 
 def promoted(name: str, one: Any, other: Any, *, floats: bool = False) -> Inner:
     """A function of two operands in their common dtype; `floats`: in a floating one."""
+    if type(other) in (float, int) and type(one) is Inner and one.dtype.kind == "float":
+        return apply(name, one, other)  # the number changes no dtype
     if not (
         isinstance(one, Inner)
         and isinstance(other, Inner)

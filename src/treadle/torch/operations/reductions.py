@@ -45,6 +45,8 @@ def sum(
     input: Inner, dim: Any = None, keepdim: bool = False, *, dtype: DType | None = None
 ) -> Inner:
     """The sum of all elements, or along axes. Integers and bools are added up in int64."""
+    if dim is None and dtype is None and input.dtype.kind == "float":
+        return td.sum(input, axis=None, keepdims=keepdim)
     axes = reduced(dim, len(input.shape))
     return td.sum(input, axis=axes, keepdims=keepdim, dtype=_wide(input, dtype))
 
@@ -70,6 +72,8 @@ def mean(
     input: Inner, dim: Any = None, keepdim: bool = False, *, dtype: DType | None = None
 ) -> Inner:
     """The mean of floating elements, all or along axes."""
+    if dim is None and dtype is None and input.dtype.kind == "float":
+        return td.mean(input, axis=None, keepdims=keepdim)
     input = _in_floats("mean", input, dtype)
     return td.mean(input, axis=reduced(dim, len(input.shape)), keepdims=keepdim)
 
