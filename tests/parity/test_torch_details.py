@@ -100,6 +100,9 @@ _SHOWN = [
     "linalg.lstsq(lib.ones(3, 2), lib.ones(3))", "finfo(lib.float16)", "finfo(lib.float64)",
     "finfo(lib.bfloat16)", "finfo()", "iinfo(lib.int8)", "iinfo(lib.int64)", "add(1, 2)",
     "mul(True, 2.5)", "floor_divide(7, 2)",
+    "std_mean(lib.arange(3.0))", "sign(lib.tensor([float('nan'), -0.0, -2.0]))",
+    "sgn(lib.tensor([float('nan'), 3.0]))", "sgn(lib.tensor([3 + 4j, 0j]))",
+    "maximum(lib.ones(1), lib.zeros(1))",
 ]  # fmt: skip
 
 if torch is not None:
@@ -108,9 +111,9 @@ if torch is not None:
     def test_text(text):
         assert repr(eval(f"lib.{text}", {"lib": ours})) == repr(eval(f"lib.{text}", {"lib": torch}))
 
-    @pytest.mark.parametrize("rows", [2, 5])
-    def test_least_squares_of_any_rank(rows):
+    def test_least_squares_of_any_rank():
         rng = np.random.default_rng()
+        rows = int(rng.integers(2, 6))
         a = rng.standard_normal((rows, 1)) @ rng.standard_normal((1, 3))
         b = rng.standard_normal((rows, 2))
         for driver in (None, "gelsd", "gelsy"):
@@ -183,7 +186,7 @@ def test_parameters_are_stepped_through_shared_memory():
     alone = ours.nn.Linear(3, 2)
     alone.load_state_dict(model.state_dict())
     for each in (model, alone):
-        optimizer = ours.optim.Adam(each.parameters(), lr=0.1)
+        optimizer = ours.optim.SGD(each.parameters(), lr=0.1)
         for _ in range(3):
             optimizer.zero_grad()
             each(ours.ones(4, 3)).square().sum().backward()

@@ -36,7 +36,9 @@ def adapted(function: Function, name: str = "") -> Function:
             raise translated(error, [*given, *kwargs.values()], function.__name__) from None
         if type(result) is not Inner:
             shown = wrapped(result)
-            return kind(*shown) if kind is not None and type(shown) is not Tensor else shown
+            if not hasattr(shown, "_fields"):
+                return shown
+            return tuple(shown) if kind is None else kind(*shown)
         # What is unchanged, or changed in place, is the same object.
         return args[0] if given and result is given[0] else wrap(result)
 

@@ -57,13 +57,13 @@ OPERATIONS = {
         "lgamma:fmio log:fmio log10:fmio log1p:fmio log2:fmio logaddexp:fmo logical_and:fmio "
         "logical_not:fmio logical_or:fmio logical_xor:fmio lt:fmio maximum:fmo minimum:fmo "
         "ne:fmio neg:fmio negative=neg:fmio nextafter:fmio not_equal=ne:fmio reciprocal:fmio "
-        "rsqrt:fmio sgn:fmio sigmoid:fmio sin:fmio sinh:fmio sqrt:fmio tan:fmio tanh:fmio "
+        "rsqrt:fmio sigmoid:fmio sin:fmio sinh:fmio sqrt:fmio tan:fmio tanh:fmio "
         "trunc:fmio"
     ),
     f"{_HERE}.pointwise": (
         "deg2rad:fmio fmax:fmo fmin:fmo frac:fmio heaviside:fmio isneginf:fmo isposinf:fmo "
         "isreal:fm logaddexp2:fmo logit:fmio nan_to_num:fmio positive:fm rad2deg:fmio round:fmio "
-        "sign:fmio signbit:fmo sinc:fmio square:fmio xlogy:fmio"
+        "sgn:fmio sign:fmio signbit:fmo sinc:fmio square:fmio xlogy:fmio"
     ),
     f"{_HERE}.reductions": (
         "all:fmo amax:fmo amin:fmo aminmax:fmo any:fmo argmax:fmo argmin:fmo count_nonzero:fm "

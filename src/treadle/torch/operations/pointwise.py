@@ -23,7 +23,7 @@ _IN_FLOATS = {
 }  # fmt: skip
 _SAME = {
     "abs": "abs", "bitwise_not": "bitwise_invert", "ceil": "ceil", "floor": "floor",
-    "logical_not": "logical_not", "sgn": "sign", "trunc": "trunc", "isnan": "isnan",
+    "logical_not": "logical_not", "trunc": "trunc", "isnan": "isnan",
     "isfinite": "isfinite", "isinf": "isinf",
 }  # fmt: skip
 _BINARY = {
@@ -100,10 +100,16 @@ def square(input: Inner) -> Inner:
 
 
 def sign(input: Inner) -> Inner:
-    """-1, 0 or 1. RuntimeError for complex numbers, whose `sgn` there is."""
+    """-1, 0 or 1, of NaN 0. RuntimeError for complex numbers, whose `sgn` there is."""
     if input.dtype.is_complex:
         raise RuntimeError("sign(): complex tensors are not supported: use torch.sgn")
-    return apply("sign", input)
+    found = apply("sign", input)
+    return td.where(input == input, found, 0) if input.dtype.kind == "float" else found
+
+
+def sgn(input: Inner) -> Inner:
+    """-1, 0 or 1; of complex numbers their direction."""
+    return apply("sign", input) if input.dtype.is_complex else sign(input)
 
 
 def signbit(input: Inner) -> Inner:
