@@ -276,3 +276,11 @@ def test_arrays_of_other_libraries_are_named():
         ours.from_numpy(np_ours.ones(2))
     with pytest.raises(RuntimeError, match=r"x\.to\(torch\.float32\)"):
         ours.tensor([1]).requires_grad_()
+
+
+def test_text_names_the_device_that_is_meant(monkeypatch):
+    if td.is_available("webgpu") and not td.is_available("cuda"):
+        monkeypatch.setenv("TREADLE_TORCH_CUDA", "webgpu")
+        x = ours.ones(2, device="cuda")
+        assert x.is_cuda
+        assert repr(x) == "tensor([1., 1.], device='cuda:0')"

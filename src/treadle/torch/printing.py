@@ -11,6 +11,7 @@ import numpy as np
 import treadle as td
 from treadle.graph.placeholders import within
 from treadle.nn.parameter import is_parameter
+from treadle.torch.devices import device as Device
 from treadle.torch.dtypes import get_default_dtype
 from treadle.torch.tensors import Tensor
 
@@ -137,7 +138,7 @@ def text(tensor: Tensor, contents: str | None = None) -> str:
     if within.get() is not None:
         return f"tensor(of an example within vmap, dtype=torch.{inner.dtype}, size={inner.shape})"
     suffixes = []
-    device = inner.device.id
+    device = str(Device(inner.device))
     if device != "cpu":
         suffixes.append(f"device='{device}'")
     usual: tuple[Any, ...] = (get_default_dtype(), td.int64, td.bool)
