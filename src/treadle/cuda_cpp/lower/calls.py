@@ -15,6 +15,7 @@ from treadle.cuda_cpp.lower.classes import (
     has_constructors,
     has_default_constructor,
     member_defaults,
+    written_name,
 )
 from treadle.cuda_cpp.lower.closures import this_object
 from treadle.cuda_cpp.lower.context import Context, Returns
@@ -51,6 +52,7 @@ from treadle.cuda_cpp.lower.values import (
     Lvalue,
     PointerValue,
     Rvalue,
+    SplitStruct,
     TypeValue,
     Value,
     describe,
@@ -319,7 +321,7 @@ def run_constructor(
     values = _unbraced(cx, values, chosen)
     declaration = chosen.declaration
     given = frozenset(name.text for name, _ in declaration.initializers)
-    if _own_name(type) not in given:  # it does not delegate
+    if not any(_is_delegated(name, type) for name, _ in declaration.initializers):
         _default_parts(cx, place, type, given, span)
     constructor = _with_body(declaration)
     refuse_recursion(cx, declaration, (id(declaration), type.arguments), values, span)
@@ -366,10 +368,10 @@ def _default_parts(
         declaration = base.template
         named = isinstance(declaration, tree.StructDeclaration) and declaration.name in given
         if not named and has_default_constructor(base):
-            run_constructor(cx, place, base, [], span)
+            _construct_base(cx, place, base, [], span)
     defaults = member_defaults(type)
     for field in type.fields:
-        if field.name in given:
+        if written_name(field) in given:
             continue
         initializer = defaults.get(field.name)
         owner = innermost(field.type)
@@ -387,7 +389,7 @@ def _run_initializers(
     cx: Context, declaration: tree.FunctionDeclaration, type: ClassType, place: Value
 ) -> None:
     """Run the mem-initializers of a constructor: `: x(a), y{b}`."""
-    names = {field.name: field for field in all_fields(type)}
+    names = {written_name(field): field for field in all_fields(type)}
     for name, written in declaration.initializers:
         field = names.get(name.text)
         if field is None:
@@ -396,7 +398,7 @@ def _run_initializers(
         if isinstance(field.type, Reference):
             refer(cx, place, field, tree.InitializerList(tuple(written)), name.span)
             continue
-        part = cx.rules.member_of(cx, place, tree.Name(name.text), name.span)
+        part = cx.rules.member_of(cx, place, tree.Name(field.name), name.span)
         if len(written) == 1 and not isinstance(written[0], tree.InitializerList):
             value = lower(cx, written[0])
             if isinstance(field.type, ClassType) and getattr(value, "type", None) != field.type:
@@ -406,6 +408,22 @@ def _run_initializers(
             run_constructor(cx, part, field.type, arguments(cx, written, field.type), name.span)
         else:
             fill(cx, part, field.type, tree.InitializerList(tuple(written), ()), name.span)
+
+
+def _is_delegated(name: tree.Name, type: ClassType) -> bool:
+    """Whether a mem-initializer calls another constructor of the class."""
+    own = _own_name(type)
+    return name.text == own and name.arguments is None and own not in map(_own_name, type.bases)
+
+
+def _construct_base(
+    cx: Context, place: Value, base: ClassType, values: Sequence[Value], span: Span
+) -> None:
+    """Run a constructor of a base, or of the class itself, on an object."""
+    part = as_base(cx, place, base, span)
+    run_constructor(cx, part, base, values, span)
+    if isinstance(place, SplitStruct) and isinstance(part, SplitStruct):
+        place.fields.update(part.fields)  # with the references that are bound now
 
 
 def _own_name(type: ClassType) -> str:
@@ -421,9 +439,10 @@ def _base_initializer(
     given = (
         named_type(cx, name, name.span) if isinstance(entity, (DeclaredType, TypeEntity)) else None
     )
-    for base in (type, *type.bases):
-        if _own_name(base) == name.text or base == given:
-            run_constructor(cx, place, base, arguments(cx, written, base), name.span)
+    candidates = type.bases if name.arguments is not None else (*type.bases, type)
+    for base in candidates:
+        if base == given or (name.arguments is None and _own_name(base) == name.text):
+            _construct_base(cx, place, base, arguments(cx, written, base), name.span)
             return
     raise cx.error(f"{type} has no field or base {name.text}", name.span)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -92,6 +93,8 @@ def _make(
     with cx.in_scope(home):
         bases = []
         for written in declaration.bases:
+            if isinstance(written, tree.PackExpansion):
+                raise cx.error("the length of this pack of bases is not known", written.span)
             base = resolve(cx, written)
             if not isinstance(base, ClassType):
                 raise cx.error(f"{base} is not a class, so it cannot be a base", written.span)
@@ -116,7 +119,7 @@ def _make(
                 )
     type = ClassType(
         scope.qualified(name or _unnamed(declaration)) if template is None else name,
-        tuple(fields),
+        _told_apart(fields, bases),
         tuple(bases),
         declaration.kind == "union",
         alignment,
@@ -133,7 +136,6 @@ def _make(
         )
     if declaration.packing is not None:
         _refuse_gaps(cx, declaration, type)
-    _refuse_hidden_fields(cx, declaration, type)
     if bases and type.fields and not holds_pointer(type):
         _refuse_shared_padding(cx, declaration, type)
     home.names["<class>"] = type
@@ -160,18 +162,23 @@ def _refuse_gaps(cx: Context, declaration: tree.StructDeclaration, type: ClassTy
         raise cx.error(refusal_message("packed"), declaration.span)
 
 
-def _refuse_hidden_fields(
-    cx: Context, declaration: tree.StructDeclaration, type: ClassType
-) -> None:
-    """CompileError for a field that hides one of a base: fields are accessed by name."""
-    names: set[str] = set()
-    for field in all_fields(type) if type.bases else ():
-        if field.name in names:
-            raise cx.error(
-                f"{type} has two fields {field.name}, one in a base: give them different names",
-                declaration.span,
-            )
-        names.add(field.name)
+def _told_apart(fields: Sequence[Field], bases: Sequence[ClassType]) -> tuple[Field, ...]:
+    """The fields of a class, those with the name of a base's field under another name: in memory
+    the fields of all bases are together."""
+    taken = {field.name for base in bases for field in all_fields(base)}
+    found = []
+    for field in fields:
+        name, number = field.name, 0
+        while name in taken:
+            number += 1
+            name = f"{field.name}.{number}"
+        found.append(field if name == field.name else replace(field, name=name))
+    return tuple(found)
+
+
+def written_name(field: Field) -> str:
+    """The name of a field in the file."""
+    return field.name.partition(".")[0]
 
 
 def _refuse_shared_padding(
@@ -324,7 +331,7 @@ def _parameter_types(cx: Context, method: Overload) -> tuple[CppType, ...] | Non
 def find_field(type: ClassType, name: str) -> tuple[tuple[Field, ...], Field] | None:
     """A field by name, after the anonymous members that contain it; None if there is none."""
     for field in type.fields:
-        if field.name == name:
+        if field.name == name or written_name(field) == name:
             return (), field
     for field in type.fields:
         if field.name.startswith("anonymous") and isinstance(field.type, ClassType):
@@ -343,7 +350,7 @@ def is_mutable(type: ClassType, name: str) -> bool:
     declaration = type.declaration
     members = declaration.members if isinstance(declaration, tree.StructDeclaration) else ()
     for member in members:
-        if isinstance(member, tree.VariableDeclaration) and member.name == name:
+        if isinstance(member, tree.VariableDeclaration) and member.name == name.partition(".")[0]:
             return "mutable" in member.specifiers
     return any(is_mutable(base, name) for base in type.bases)
 
@@ -383,9 +390,15 @@ def member_defaults(type: ClassType) -> dict[str, Any]:
     declaration = type.declaration
     found: dict[str, Any] = {}
     if isinstance(declaration, tree.StructDeclaration):
-        for one in declaration.members:
-            if isinstance(one, tree.VariableDeclaration) and one.initializer is not None:
-                found[one.name] = one.initializer
+        written = {
+            one.name: one.initializer
+            for one in declaration.members
+            if isinstance(one, tree.VariableDeclaration) and one.initializer is not None
+        }
+        for field in type.fields:
+            initializer = written.get(written_name(field))
+            if initializer is not None:
+                found[field.name] = initializer
     return found
 
 

@@ -440,8 +440,8 @@ def _statement_expression(cx: Context, node: tree.StatementExpression) -> Value:
         return value
 
 
-def _pack_expansion(cx: Context, node: tree.PackExpansion) -> Value:
-    raise cx.error(refusal_message("parameter_pack"), node.span)
+def _pack_expansion(cx: Context, node: tree.PackExpansion | tree.Fold) -> Value:
+    raise cx.error("the length of this parameter pack is not known here", node.span)
 
 
 def _refused(cx: Context, node: tree.Refused) -> Value:
@@ -477,6 +477,7 @@ HANDLERS: dict[type, Callable[[Context, Any], Value]] = {
     tree.OffsetOf: _offset_of,
     tree.StatementExpression: _statement_expression,
     tree.PackExpansion: _pack_expansion,
+    tree.Fold: _pack_expansion,
     tree.Lambda: lower_lambda,
     tree.Refused: _refused,
 }

@@ -8,7 +8,7 @@ from typing import Any
 
 from treadle.core.source import Span
 from treadle.cuda_cpp.lower.arithmetic import constant, folded, zero_of
-from treadle.cuda_cpp.lower.classes import has_constructors, member_defaults
+from treadle.cuda_cpp.lower.classes import has_constructors, member_defaults, written_name
 from treadle.cuda_cpp.lower.conditionals import lower_place
 from treadle.cuda_cpp.lower.context import Context
 from treadle.cuda_cpp.lower.conversions import convert, rvalue
@@ -131,7 +131,7 @@ def _named(
     items = list(zip(node.items, names, strict=True))
     for item, name in items:
         if name is not None:
-            position = next((i for i, f in enumerate(fields) if f.name == name), -1)
+            position = next((i for i, f in enumerate(fields) if written_name(f) == name), -1)
             if position < 0:
                 raise cx.error(f"{type} has no field {name}", node.span)
         if position >= len(fields):

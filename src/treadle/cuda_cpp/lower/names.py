@@ -8,6 +8,7 @@ from typing import Any
 from treadle.core.source import Span
 from treadle.cuda_cpp.lower.context import Context
 from treadle.cuda_cpp.lower.dispatch import constant_value, type_of
+from treadle.cuda_cpp.lower.packs import counts_by_arguments, expanded, packs_of
 from treadle.cuda_cpp.lower.values import Rvalue
 from treadle.cuda_cpp.semantics.scopes import (
     DeclaredType,
@@ -246,6 +247,10 @@ def _instance(cx: Context, entity: DeclaredType, name: tree.Name) -> CppType:
     declaration = entity.declaration
     if isinstance(declaration, tree.TypedefDeclaration):
         if declaration.template is not None:
+            if packs_of(declaration):
+                counts = counts_by_arguments(declaration, len(name.arguments or ()))
+                declaration = expanded(cx, declaration, counts)
+            assert declaration.template is not None
             scope = cx.rules.bind_arguments(
                 cx, declaration.template, name.arguments or (), entity.scope, name.span
             )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from treadle.core.errors import CompileError
@@ -19,6 +20,12 @@ from treadle.cuda_cpp.lower.conversions import (
     rank_of,
 )
 from treadle.cuda_cpp.lower.names import is_auto, is_const, resolve
+from treadle.cuda_cpp.lower.packs import (
+    counts_by_arguments,
+    counts_of_patterns,
+    expanded,
+    packs_of,
+)
 from treadle.cuda_cpp.lower.pointers import example_of
 from treadle.cuda_cpp.lower.templates import (
     Argument,
@@ -28,6 +35,7 @@ from treadle.cuda_cpp.lower.templates import (
     deduce,
     deduce_exactly,
     evaluate_argument,
+    parts_of,
 )
 from treadle.cuda_cpp.lower.values import Braced, Candidate, FunctionSet, Value, describe
 from treadle.cuda_cpp.semantics.scopes import Overload, Scope
@@ -43,7 +51,6 @@ from treadle.cuda_cpp.semantics.types import (
     decay,
 )
 from treadle.cuda_cpp.syntax import tree
-from treadle.cuda_cpp.syntax.refusals import refusal_message
 from treadle.cuda_cpp.syntax.walk import walk_tree
 
 
@@ -121,6 +128,10 @@ def _candidate(
     span: Span,
 ) -> Candidate | None:
     declaration = overload.declaration
+    if packs := packs_of(declaration):
+        counts = _pack_counts(cx, declaration, packs, values, explicit or ())
+        declaration = expanded(cx, declaration, counts)
+        overload = replace(overload, declaration=declaration)
     parameters = declaration.parameters
     if len(values) > len(parameters) and not declaration.variadic:
         return None
@@ -137,6 +148,30 @@ def _candidate(
     if IMPOSSIBLE in ranks:
         return None
     return Candidate(overload, scope, types, ranks)
+
+
+def _type_of(cx: Context, value: Value) -> CppType:
+    if isinstance(value, FunctionSet):
+        try:
+            return cx.rules.function_pointer(cx, value, None, cx.span).type
+        except CompileError:  # it is overloaded
+            return VOID
+    type: CppType = getattr(value, "type", VOID)
+    return type
+
+
+def _pack_counts(
+    cx: Context,
+    declaration: tree.FunctionDeclaration,
+    packs: Sequence[str],
+    values: Sequence[Value],
+    explicit: Sequence[Any],
+) -> dict[str, int]:
+    """The lengths of a function template's packs in a call."""
+    found = dict(counts_by_arguments(declaration, len(explicit)))
+    types = [decay(_type_of(cx, value)) for value in values]
+    found.update(counts_of_patterns(packs, declaration.parameters, types, parts_of))
+    return found
 
 
 def _may_fail(written: tree.TypeTree | None) -> bool:
@@ -286,14 +321,15 @@ def _takes_const(chosen: Candidate) -> bool:
     )
 
 
-def _order(chosen: Candidate) -> tuple[bool, int, bool, bool, bool]:
+def _order(chosen: Candidate) -> tuple[bool, bool, int, bool, bool, bool]:
     """The tie-breakers: functions before templates, more specialized templates first, definitions
     first, and then the ones for non-const objects, whose references can be assigned to."""
     declaration = chosen.declaration
     special = sum(_specificity(one.type) for one in declaration.parameters)
     constant = any(isinstance(type, Reference) and type.const for type in chosen.types)
     defined = declaration.body is not None
-    return (not declaration.template, special, defined, not constant, not declaration.const)
+    own = not declaration.expanded
+    return (not declaration.template, own, special, defined, not constant, not declaration.const)
 
 
 def _specificity(written: tree.TypeTree) -> int:
@@ -345,8 +381,6 @@ def _written_arguments(
 def _none_fits(
     name: str, overloads: Sequence[Overload], values: Sequence[Value], reasons: Sequence[str]
 ) -> str:
-    if any(one.pack for overload in overloads for one in overload.declaration.parameters):
-        return f"{name} has {refusal_message('parameter_pack')}"
     given = ", ".join(_spelled(value) for value in values)
     message = f"no function {name} takes ({given})"
     candidates = [

@@ -17,6 +17,7 @@ from treadle.cuda_cpp.lower.dispatch import static_assert
 from treadle.cuda_cpp.lower.kernels import lower_once
 from treadle.cuda_cpp.lower.names import constant_integer, resolve
 from treadle.cuda_cpp.lower.overloads import parameter_type, specialized
+from treadle.cuda_cpp.lower.packs import counts_by_arguments, expanded, packs_of
 from treadle.cuda_cpp.lower.parameters import parameters_of
 from treadle.cuda_cpp.lower.rules import RULES
 from treadle.cuda_cpp.lower.templates import bind_arguments, spelled
@@ -209,6 +210,10 @@ class Program:
         scope = overload.scope
         spelled_name = name
         written = [self._argument(one) for one in arguments]
+        if packs_of(declaration):
+            counts = counts_by_arguments(declaration, len(written))
+            declaration = expanded(cx, declaration, counts)
+            overload = replace(overload, declaration=declaration)
         if declaration.template:
             cx.span = declaration.span
             with cx.in_scope(scope):

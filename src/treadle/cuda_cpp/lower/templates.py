@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
 from treadle.core.source import Span
 from treadle.cuda_cpp.lower.arithmetic import folded
@@ -13,6 +13,12 @@ from treadle.cuda_cpp.lower.context import Context, tree_made
 from treadle.cuda_cpp.lower.conversions import convert
 from treadle.cuda_cpp.lower.dispatch import constant_rvalue, lower
 from treadle.cuda_cpp.lower.names import constant_integer, is_const_type, lookup, resolve
+from treadle.cuda_cpp.lower.packs import (
+    counts_by_arguments,
+    counts_of_patterns,
+    expanded,
+    packs_of,
+)
 from treadle.cuda_cpp.lower.values import FunctionSet, Rvalue
 from treadle.cuda_cpp.semantics.scopes import (
     DeclaredType,
@@ -133,12 +139,6 @@ def bind_arguments(
     known: list[Argument] = []
     given = list(arguments)
     for parameter in parameters:
-        if parameter.pack:
-            raise cx.error(
-                "parameter packs are not supported: write the function for each number of "
-                "arguments that is used",
-                parameter.span if parameter.span.line else span,
-            )
         if given:
             value = evaluate_argument(cx, given.pop(0), parameter, inner)
         elif deduced is not None and parameter.name in deduced:
@@ -209,8 +209,9 @@ def class_instance(
     cx: Context, entity: DeclaredType, arguments: Sequence[Any], span: Span
 ) -> ClassType:
     """An instance of a class template."""
-    declaration = entity.declaration
-    assert isinstance(declaration, tree.StructDeclaration)
+    template = entity.declaration
+    assert isinstance(template, tree.StructDeclaration)
+    declaration = with_arguments(cx, template, arguments)
     assert declaration.template is not None
     scope = bind_arguments(cx, declaration.template, arguments, entity.scope, span)
     bound = scope.names["<arguments>"]
@@ -221,24 +222,68 @@ def class_instance(
     matching = [(one, match) for one, match in found if match is not None]
     scope.names["<instance>"] = bound
     if matching:
-        special, inner = max(matching, key=lambda pair: _specificity(pair[0]))
+        special, inner = max(matching, key=lambda pair: _rank(pair[0]))
         inner.names["<instance>"] = bound
-        return class_type(cx, special, inner, name=name, arguments=keys, template=declaration)
-    return class_type(cx, declaration, scope, name=name, arguments=keys, template=declaration)
+        counts = _counts_of(special, bound)
+        if counts:
+            special = expanded(cx, special, counts)
+        return class_type(cx, special, inner, name=name, arguments=keys, template=template)
+    return class_type(cx, declaration, scope, name=name, arguments=keys, template=template)
+
+
+def _rank(special: tree.StructDeclaration | tree.VariableDeclaration) -> tuple[int, bool]:
+    """The order of specializations: the most specialized one, and those without packs first."""
+    return _specificity(special), not packs_of(special)
+
+
+_Template = TypeVar(
+    "_Template", tree.StructDeclaration, tree.TypedefDeclaration, tree.VariableDeclaration
+)
+
+
+def with_arguments(cx: Context, declaration: _Template, arguments: Sequence[Any]) -> _Template:
+    """A template without parameter packs, for so many arguments."""
+    if not packs_of(declaration):
+        return declaration
+    return expanded(cx, declaration, counts_by_arguments(declaration, len(arguments)))
+
+
+def _counts_of(special: Any, bound: Sequence[Argument]) -> dict[str, int]:
+    """The lengths of a specialization's packs for these template arguments."""
+    packs = packs_of(special)
+    if not packs:
+        return {}
+    found = dict.fromkeys(packs, 0)
+    found.update(counts_of_patterns(packs, special.specialized, bound, parts_of))
+    return found
+
+
+def parts_of(type: Any) -> tuple[Any, ...]:
+    """The arguments of the template that a type is an instance of, or the types of a function."""
+    if isinstance(type, ConstOf):
+        type = type.of
+    if isinstance(type, Pointer):
+        type = type.to
+    if isinstance(type, FunctionOf):
+        return (type.result, *type.parameters)
+    if isinstance(type, ClassType) and type.scope is not None:
+        found: tuple[Any, ...] = type.scope.parent.names.get("<instance>", ())
+        return found
+    return ()
 
 
 def variable_instance(
     cx: Context, entity: GlobalVariable, arguments: Sequence[Any], span: Span
 ) -> tuple[tree.VariableDeclaration, Scope]:
     """The declaration of a variable template for these arguments, and the scope that binds them."""
-    declaration = entity.declaration
+    declaration = with_arguments(cx, entity.declaration, arguments)
     assert declaration.template is not None
     scope = bind_arguments(cx, declaration.template, arguments, entity.scope, span)
     bound = scope.names["<arguments>"]
     found = [(one, _matches(cx, one, bound, entity.scope)) for one in entity.specializations]
     matching = [(one, match) for one, match in found if match is not None]
     if matching:
-        return max(matching, key=lambda pair: _specificity(pair[0]))
+        return max(matching, key=lambda pair: _rank(pair[0]))
     return declaration, scope
 
 
@@ -275,6 +320,8 @@ def _matches(
     scope: Scope,
 ) -> Scope | None:
     """The scope of a specialization for these arguments; None if it does not match."""
+    if counts := _counts_of(special, bound):
+        special = expanded(cx, special, counts)
     assert special.specialized is not None
     deduced: dict[str, Argument] = {}
     parameters = special.template or ()
@@ -317,6 +364,17 @@ def method_of_instance(
     bound = scope.names.get("<instance>")
     if written is None or bound is None:
         return method, home
+    origin = tree_made(
+        cx,
+        "origin",
+        method,
+        lambda: tree.StructDeclaration(
+            declaration.kind, declaration.name, template=method.template, specialized=written
+        ),
+    )
+    if counts := _counts_of(origin, bound):
+        method = expanded(cx, method, counts)
+        written = method.name.scope[-1].arguments
     mentioned = {node.text for node in walk_tree(written) if isinstance(node, tree.Name)}
     parameters = method.template or ()
     of_class = tuple(one for one in parameters if one.name in mentioned)
@@ -525,6 +583,8 @@ def _deduce_class(
         )
     bound = type.scope.parent.names.get("<instance>", ())
     given = len(name.arguments or ())
+    if given != len(bound) and packs_of(declaration):
+        return False
     left_out = zip((declaration.template or ())[given:], bound[given:], strict=False)
     if not all(_is_default(cx, one, argument, type.scope) for one, argument in left_out):
         return False

@@ -42,7 +42,7 @@ def class_type(c: Cursor) -> tree.TypeTree:
     if called and c.names.get(called) != CLASS_TEMPLATE:
         c.declare(called, TYPE)
     members: tuple[tree.Declaration, ...] = ()
-    bases: tuple[tree.NamedType, ...] = ()
+    bases: tuple[tree.NamedType | tree.PackExpansion, ...] = ()
     if text != ";":
         bases = _bases(c) if text == ":" else ()
         members = _members(c, kind, called)
@@ -56,23 +56,24 @@ def class_type(c: Cursor) -> tree.TypeTree:
         into.alignment,
         None,
         specialized,
+        False,
         1 if into.packed else packing,
         span,
     )
     return tree.DefinedType(defined, span)
 
 
-def _bases(c: Cursor) -> tuple[tree.NamedType, ...]:
+def _bases(c: Cursor) -> tuple[tree.NamedType | tree.PackExpansion, ...]:
     """`: public A, B<int>`"""
-    found: list[tree.NamedType] = []
+    found: list[tree.NamedType | tree.PackExpansion] = []
     c.index += 1
     while True:
         while c.text in _ACCESS_WORDS or c.text == "virtual":
             c.index += 1
         c.accept("typename")
         span = c.span
-        found.append(tree.NamedType(names.name(c, of_type=True), span))
-        c.accept("...")
+        base = tree.NamedType(names.name(c, of_type=True), span)
+        found.append(tree.PackExpansion(base, span) if c.accept("...") else base)
         if not c.accept(","):
             return tuple(found)
 

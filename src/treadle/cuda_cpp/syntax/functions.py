@@ -77,6 +77,7 @@ def function(
         tuple(members),
         found.const,
         found.variadic,
+        False,
         note,
         declared.span,
     )
@@ -128,6 +129,7 @@ def _member_initializers(c: Cursor) -> list[_Initializer]:
             raise c.problem(f"expected '(' after the member's name, found {c.found()}")
         c.index += 1
         found.append((name, initializers.arguments(c, ")" if text == "(" else "}")))
-        c.accept("...")
+        if c.texts[c.index] == "...":
+            raise c.problem("the initializers of a pack of bases are not supported: name the bases")
         if not c.accept(","):
             return found

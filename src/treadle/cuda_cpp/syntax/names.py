@@ -113,11 +113,7 @@ def _template_argument(c: Cursor) -> tree.TemplateArgument:
     if c.texts[c.index] == "...":
         span = c.span
         c.index += 1
-        if isinstance(argument, tree.NamedType):
-            return tree.PackExpansion(argument.name, span)
-        if isinstance(argument, tree.EXPRESSIONS):
-            return tree.PackExpansion(argument, span)
-        raise c.problem("expected the name of a parameter pack before '...'", c.index - 1)
+        return tree.PackExpansion(argument, span)
     return argument
 
 

@@ -115,8 +115,7 @@ def _parenthesized(c: Cursor) -> tree.Expression:
         return tree.StatementExpression(body, c.span_at(at))
     close = c.partners[at]
     if close > 0 and _is_fold(c, at, close):
-        c.index = close + 1
-        return tree.Refused("fold", c.span_at(at))
+        return _fold(c)
     c.index = at + 1
     inner = c.grammar.bracketed(c)
     c.expect(")", "after the expression")
@@ -131,6 +130,26 @@ def _is_fold(c: Cursor, opener: int, close: int) -> bool:
             return True
         at = max(at, c.partners[at]) + 1
     return False
+
+
+def _fold(c: Cursor) -> tree.Expression:
+    """`(pack op ...)`, `(... op pack)`, `(a op ... op b)`"""
+    span = c.span
+    c.index += 1
+    outside, c.in_angles = c.in_angles, False
+    first = second = None
+    if c.texts[c.index] != "...":
+        first = c.grammar.unary(c)
+        op = c.texts[c.index]
+        c.index += 1
+    c.expect("...", "in a fold expression")
+    if c.texts[c.index] != ")":
+        op = c.texts[c.index]
+        c.index += 1
+        second = c.grammar.unary(c)
+    c.expect(")", "after a fold expression")
+    c.in_angles = outside
+    return tree.Fold(op, first, second, span)
 
 
 def _string(c: Cursor) -> tree.Expression:
@@ -168,8 +187,12 @@ def _size_of(c: Cursor) -> tree.Expression:
     span = c.span
     op = "sizeof" if c.text == "sizeof" else "alignof"
     c.index += 1
-    pack = c.accept("...")
-    if c.text == "(" and not pack:
+    if c.accept("..."):
+        c.expect("(", "after 'sizeof...'")
+        named = names.name(c)
+        c.expect(")", "after the parameter pack")
+        return tree.SizeOf(named, "sizeof...", span)
+    if c.text == "(":
         close = c.closing(c.index, op)
         end, sure = type_end(c, c.index + 1)
         if end == close and (sure or c.texts[close - 1] in ("*", "&", "]")):

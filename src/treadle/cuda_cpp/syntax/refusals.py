@@ -119,11 +119,6 @@ REFUSALS = {
         "device code has strings of char only",
         "write the string without the prefix",
     ),
-    "fold": Refusal(
-        "a fold expression",
-        "folding a parameter pack is not supported yet",
-        "name the operands",
-    ),
     "requires": Refusal(
         "a requires-expression",
         "concepts are not supported in device code",
@@ -158,11 +153,6 @@ REFUSALS = {
         "a base class whose size is not a multiple of its members' sizes, followed by members",
         "compilers differ in whether these go into its padding",
         "put a member of that size at the end of the base, or make the base a member",
-    ),
-    "parameter_pack": Refusal(
-        "a parameter pack",
-        "variadic templates are not supported yet",
-        "write the function for the numbers of arguments that are used",
     ),
 }
 

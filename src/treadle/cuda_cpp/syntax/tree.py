@@ -309,10 +309,20 @@ class StatementExpression:
 
 
 @dataclass(frozen=True, slots=True)
+class Fold:
+    """`(first op ... op second)`, of which one is the pack's pattern; one may be missing."""
+
+    op: str
+    first: Expression | None
+    second: Expression | None
+    span: Span = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
 class PackExpansion:
     """`pattern...`"""
 
-    pattern: Expression
+    pattern: Expression | TypeTree
     span: Span = field(default=NOWHERE, compare=False)
 
 
@@ -348,7 +358,7 @@ Expression: TypeAlias = (
     IntegerLiteral | FloatLiteral | CharacterLiteral | StringLiteral | BoolLiteral | NullLiteral
     | This | Name | Unary | Postfix | Binary | Assign | Conditional | Call | Subscript | Member
     | Cast | Construct | SizeOf | OffsetOf | StatementExpression | PackExpansion
-    | Lambda | Refused
+    | Fold | Lambda | Refused
 )  # fmt: skip
 EXPRESSIONS = get_args(Expression)
 TemplateArgument: TypeAlias = TypeTree | Expression
@@ -547,6 +557,7 @@ class FunctionDeclaration:
     initializers: tuple[tuple[Name, tuple[Expression | InitializerList, ...]], ...] = ()
     const: bool = False
     variadic: bool = False
+    expanded: bool = False  # made from one with parameter packs
     note: str = ""
     span: Span = field(default=NOWHERE, compare=False)
 
@@ -559,11 +570,12 @@ class StructDeclaration:
     kind: str
     name: str
     members: tuple[Declaration, ...] = ()
-    bases: tuple[NamedType, ...] = ()
+    bases: tuple[NamedType | PackExpansion, ...] = ()
     complete: bool = True
     alignment: Expression | None = None
     template: tuple[TemplateParameter, ...] | None = None
     specialized: tuple[TemplateArgument, ...] | None = None  # `struct A<float> {…}`
+    expanded: bool = False  # made from one with parameter packs
     packing: int | None = None  # the greatest alignment of a member, if it is packed
     span: Span = field(default=NOWHERE, compare=False)
 
