@@ -157,7 +157,7 @@ REFUSED = {
         "a fold of no operands has no value for",
     ),
     """template <class A, class... B> struct P {};
-    template <class... A, class... B> __device__ int f(P<A...>, P<B...>) { return g(A(B())...); }
+    template <class... A, class... B> __device__ int f(P<A...>, P<B...>) { return (A(B()) + ...); }
     """: ("out[0] = f(P<int>(), P<int, int>());", "have different lengths"),
 }
 
