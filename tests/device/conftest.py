@@ -222,6 +222,7 @@ _LEFT_OUT = {
     **dict.fromkeys(_CUDA_CPP_BUILTINS, frozenset({"webgpu-gl", "dawn"})),
     # Slow there, and no different.
     **dict.fromkeys(("test_diverged_warps", "test_fragments"), frozenset({"webgpu-gl"})),
+    "test_cpp_wmma": frozenset({"webgpu", "webgpu-gl", "dawn", "ptx-sm_70", "ptx-nvrtc"}),
     "test_opaque_fragments": frozenset({"webgpu-gl", "dawn", "ptx-nvrtc"}),
     **dict.fromkeys(_ARRAY_KERNELS, frozenset({"webgpu-gl", "dawn", "ptx-sm_70", "ptx-nvrtc"})),
     **dict.fromkeys(_CUDA_CPP, frozenset({"webgpu-gl", "dawn", "ptx", "ptx-sm_70", "ptx-nvrtc"})),

@@ -194,7 +194,7 @@ def test_each_header_can_be_read_alone_and_twice(name: str) -> None:
     ("name", "said"),
     [
         ("curand_mtgp32_kernel.h", "td.random"),
-        ("mma.h", "tensor-core"),
+        ("cute/tensor.hpp", "tensor-core"),
         ("vector", "the C++ standard library"),
         ("iostream", "for the host"),
         ("cublas_v2.h", "host calls"),

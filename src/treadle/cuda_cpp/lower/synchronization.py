@@ -17,6 +17,7 @@ from treadle.cuda_cpp.semantics.types import INT, UNSIGNED, VOID, Arithmetic, Ve
 from treadle.cuda_cpp.syntax import tree
 from treadle.ir import nodes as n
 from treadle.ir import types as ir
+from treadle.ir.matrices import PRODUCTS
 from treadle.ir.rules import subgroup_type
 
 
@@ -254,6 +255,21 @@ def _reduce(cx: Context, values: Sequence[Value], node: tree.Call) -> Value:
     return Rvalue(exchanged(cx, op, (given,), mask), type)
 
 
+# --- products of fragments -----------------------------------------------------------------------
+
+
+def _multiply(cx: Context, values: Sequence[Value], node: tree.Call) -> Value:
+    """`__treadle_multiply_f16(uint4, uint2, float4)`: the sums and a product (ir/matrices.py)."""
+    name = _name(node)
+    expect(cx, name, values, 3)
+    op = name.removeprefix("__treadle_")
+    read = [rvalue(cx, value, cx.span) for value in values]
+    operands = tuple(cx.let(one.expression) for one in read)
+    result = cx.variable("sums", operands[2].type)
+    cx.emit(n.Subgroup(op, operands, result, None, cx.span))
+    return Rvalue(result, read[2].type)
+
+
 def _name(node: tree.Call) -> str:
     assert isinstance(node.function, tree.Name)
     return node.function.text
@@ -288,4 +304,5 @@ HANDLERS: dict[str, Handler] = {
     "__activemask": _activemask,
     **dict.fromkeys(("__match_any_sync", "__match_all_sync"), _match),
     **dict.fromkeys(_REDUCTIONS, _reduce),
+    **dict.fromkeys((f"__treadle_{op}" for op in PRODUCTS), _multiply),
 }

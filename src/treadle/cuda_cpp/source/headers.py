@@ -30,8 +30,8 @@ _COOPERATIVE_GROUPS = (
     "or __syncthreads and the __shfl_*_sync functions"
 )
 _TENSOR_CORES = (
-    "declares tensor-core fragments, which only CUDA has: write the product with shared memory, or "
-    "use treadle's matmul"
+    "is a library of tensor-core products in templates for nvcc only: use nvcuda::wmma (mma.h), or "
+    "treadle's matmul"
 )
 _NARROW_FLOATS = (
     "declares floating types of less than 8 bits, which are not supported: keep them as unsigned "
@@ -64,8 +64,6 @@ _MISSING = {
     "surface_indirect_functions.h": (
         "declares surfaces, which are not supported: pass the image as a pointer and index it"
     ),
-    "mma.h": _TENSOR_CORES,
-    "crt/mma.h": _TENSOR_CORES,
 }
 
 _MISSING_FOLDERS = {

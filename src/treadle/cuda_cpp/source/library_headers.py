@@ -63,6 +63,7 @@ _FILES = {
         "curand.cuh",
     ),
     "cuComplex.h": "cu_complex.cuh",
+    **dict.fromkeys(("mma.h", "crt/mma.h"), "wmma.cuh"),
     **dict.fromkeys(("cuda_fp8.h", "cuda_fp8.hpp"), "cuda_fp8.cuh"),
     **_STANDARD,
     **{f"cuda/std/{name}": file for name, file in _STANDARD.items()},
