@@ -158,8 +158,8 @@ def transpile(
         typer.Option("--skip-missing-headers", help="Skip an #include that is not found."),
     ] = False,
     double: Annotated[
-        Literal["double", "float"],
-        typer.Option("--double", help="What `double` is in CUDA C++: with float, a float."),
+        Literal["double", "float", "pair"],
+        typer.Option("--double", help="What `double` is in CUDA C++: a float, a pair of floats."),
     ] = "double",
     report: Annotated[
         bool,

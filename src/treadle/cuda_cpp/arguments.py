@@ -15,12 +15,14 @@ from typing import Any
 import numpy as np
 
 from treadle.core.errors import DtypeError, LaunchError
+from treadle.cuda_cpp.pair_values import as_pairs
 from treadle.cuda_cpp.program import KernelInstance
 from treadle.cuda_cpp.python_values import Mismatch, OutOfRange, described, number_of, record_of
 from treadle.cuda_cpp.variables import storage_of
 from treadle.ir.definition import label_of
 from treadle.ir.signature import DeclaredPointer
 from treadle.ir.types import U8, Array, Scalar, Struct, Type, Vector, Void, size_of
+from treadle.lang.types import numpy_dtype
 from treadle.runtime.arguments import NUMBER_TYPES
 from treadle.runtime.arrays import DeviceArray, is_array_type
 from treadle.runtime.convert import Packed
@@ -58,8 +60,14 @@ def marshaller_for(instance: KernelInstance, arguments: tuple[Any, ...]) -> Mars
     for position, value in enumerate(arguments):
         declared = instance.parameters[position].declared
         by_value = instance.uploaded.get(position)
-        if by_value is not None:
-            convert: Conversion | None = partial(_record, instance, position, by_value)
+        convert: Conversion | None
+        doubles = instance.paired.get(position)
+        if doubles is not None and (
+            by_value is not None or not isinstance(declared, DeclaredPointer)
+        ):
+            convert = partial(_paired, instance, position, doubles, by_value is None)
+        elif by_value is not None:
+            convert = partial(_record, instance, position, by_value)
         elif isinstance(declared, DeclaredPointer):
             if value is None:
                 nulls.append(position)
@@ -160,6 +168,23 @@ def _packed(
     instance: KernelInstance, position: int, declared: Vector | Struct | Array, value: Any
 ) -> Packed:
     return Packed(declared, _record(instance, position, declared, value))
+
+
+def _paired(
+    instance: KernelInstance, position: int, doubles: Type, packed: bool, value: Any
+) -> Packed | np.ndarray[Any, Any]:
+    """A value with a pair of floats for each double; its bytes, if they are uploaded."""
+    if isinstance(doubles, Scalar):
+        made = np.asarray(_number(instance, position, doubles, value), np.float64)
+    else:
+        made = _record(instance, position, doubles, value)
+    pairs = as_pairs(made)
+    declared = instance.parameters[position].declared
+    if not packed:
+        return pairs
+    assert isinstance(declared, (Vector, Struct, Array))
+    whole = np.frombuffer(pairs.tobytes(), numpy_dtype(declared))
+    return Packed(declared, whole.reshape(numpy_dtype(declared).shape or ()))
 
 
 def _record(

@@ -13,7 +13,7 @@ from treadle.core.dim3 import Dim3
 from treadle.core.errors import CompileError, LaunchError, WarpSynchronousWarning, shortened
 from treadle.core.nesting import deep_nesting
 from treadle.cuda_cpp.arguments import Marshaller, check_ranges, marshaller_for, memory_for
-from treadle.cuda_cpp.narrowed_arrays import NarrowedArray, narrowed_arguments
+from treadle.cuda_cpp.converted_arrays import ConvertedArray, converted_arguments
 from treadle.cuda_cpp.program import KernelInstance, Note, Program, symbol_labels
 from treadle.cuda_cpp.struct_arguments import split_arguments
 from treadle.cuda_cpp.variables import Variable
@@ -241,9 +241,9 @@ class BoundKernel(ConfiguredKernel["Kernel"]):
         kernel = self.kernel
         if kernel.instance.layouts:
             arguments = split_arguments(kernel.instance, arguments)
-        narrowed: tuple[NarrowedArray, ...] = ()
-        if kernel.instance.narrowed:
-            arguments, narrowed = narrowed_arguments(kernel.instance, arguments)
+        converted: tuple[ConvertedArray, ...] = ()
+        if kernel.instance.narrowed or kernel.instance.paired:
+            arguments, converted = converted_arguments(kernel.instance, arguments)
         marshaller = kernel.marshaller(arguments)
         made = marshaller.apply(arguments)
         if marshaller.nulls or kernel.has_hidden:
@@ -255,5 +255,5 @@ class BoundKernel(ConfiguredKernel["Kernel"]):
         except LaunchError:
             check_ranges(kernel.instance, arguments)
             raise
-        for one in narrowed:
+        for one in converted:
             one.copy_back()

@@ -45,7 +45,9 @@ def cuda_module(
     `double="float"` gives `double` the bits of a float, for devices without float64: in variables,
     literals, `sizeof`, structs and arrays, and in CUDA's functions. It stays a type of its own for
     overloads and templates. A `double *` then takes float32 arrays, and NumPy's float64 arrays,
-    which are rounded on their way.
+    which are rounded on their way. `double="pair"` makes a double a pair of floats, with 48 bits
+    and a float's range: a `double *` takes float32 arrays whose last axis is 2, and NumPy's float64
+    arrays.
 
     >>> module = cuda_module('''
     ... __global__ void scale(float *x, float factor, int n) {
@@ -55,8 +57,8 @@ def cuda_module(
     >>> module.kernels
     ('scale',)
     """
-    if double not in ("double", "float"):
-        raise TreadleError(f'double is "double" or "float", not {double!r}')
+    if double not in ("double", "float", "pair"):
+        raise TreadleError(f'double is "double", "float" or "pair", not {double!r}')
     text, file = _text_of(source)
     macros = _defines(defines or {})
     folders = _folders((include,) if isinstance(include, (str, os.PathLike)) else include)

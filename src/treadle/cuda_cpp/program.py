@@ -122,6 +122,7 @@ class Symbol:
     element: Type
     shape: tuple[int, ...] = ()
     initial: bytes | None = None
+    paired: Type | None = None  # the element with doubles, where `element` has pairs of floats
     span: Span = NOWHERE
 
 
@@ -171,6 +172,9 @@ class KernelInstance:
     layouts: tuple[ArgumentLayout, ...] = ()
     uploaded: Mapping[int, Type] = field(default_factory=dict)
     narrowed: tuple[int, ...] = ()  # pointers to doubles that are floats, by position
+    # Types of parameters with doubles that are pairs of floats, by position, as the caller sees
+    # them: with doubles. `parameters` have them with pairs.
+    paired: Mapping[int, Type] = field(default_factory=dict)
     warp_synchronous: bool = False  # its code expects the threads of a warp in step
 
     @property

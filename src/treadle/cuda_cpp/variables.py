@@ -15,6 +15,7 @@ import numpy as np
 from treadle.core import forks
 from treadle.core.dtypes import BY_SHORT_NAME, DType
 from treadle.core.errors import CompileError, DtypeError, LaunchError, ShapeError, TreadleError
+from treadle.cuda_cpp.pair_values import as_pairs, from_pairs
 from treadle.cuda_cpp.program import Program, Symbol
 from treadle.cuda_cpp.python_values import Mismatch, described, is_gap, number_of, record_of
 from treadle.ir.types import Array, Scalar, Struct, Type, Vector
@@ -46,8 +47,9 @@ class Variable:
 
     def __init__(self, symbol: Symbol) -> None:
         self.symbol = symbol
-        self.dtype, self._inner = storage_of(symbol.element)
-        self.shape = (*symbol.shape, *self._inner)
+        self._element = symbol.paired or symbol.element  # as the host sees it
+        self.dtype, inner = storage_of(self._element)
+        self.shape = (*symbol.shape, *inner)
         self._host: np.ndarray[Any, Any] | None = None  # made of the symbol when it is first read
         self._copies: dict[Device, DeviceArray] = {}
         self._host_knows = symbol.space == "constant"  # whether `_host` is the value of every copy
@@ -70,7 +72,8 @@ class Variable:
             with self._lock:
                 array = self._copies.get(where)
                 if array is None or array.storage.pool is not where.pool:
-                    array = DeviceArray.allocate(where, self.dtype, self.shape)
+                    dtype, inner = storage_of(self.symbol.element)
+                    array = DeviceArray.allocate(where, dtype, (*self.symbol.shape, *inner))
                     self._first_value(array)
                     self._copies[where] = array
         return array
@@ -78,24 +81,41 @@ class Variable:
     def _first_value(self, array: DeviceArray) -> None:
         """Write the host's value to new memory."""
         if array.device.default_stream.capturing is None:
-            array.upload(self._known())
+            array.upload(self._for_device(self._known(), array))
         else:  # a recording would write it again at each replay
             unrecorded = array.device.stream()
-            unrecorded.handle.write(array.buffer, 0, bytes_of(self._known()))
+            unrecorded.handle.write(
+                array.buffer, 0, bytes_of(self._for_device(self._known(), array))
+            )
             unrecorded.synchronize()
+
+    def _for_device(self, value: np.ndarray[Any, Any], array: DeviceArray) -> np.ndarray[Any, Any]:
+        """A value as the memory of a device has it."""
+        if self.symbol.paired is None:
+            return value
+        raw = np.frombuffer(as_pairs(value).tobytes(), numpy_of(array.dtype))
+        return raw.reshape(array.shape)
+
+    def _from_device(self, array: DeviceArray) -> np.ndarray[Any, Any]:
+        """The inverse."""
+        found = array.to_host()
+        if self.symbol.paired is None:
+            return found
+        return from_pairs(np.frombuffer(found.tobytes(), numpy_of(self.dtype))).reshape(self.shape)
 
     def set(self, value: Any, where: Device | None = None) -> None:
         """Set its value on one device, or on all, including those that are used later."""
         host = self._checked(value)
         if where is not None:
-            self.on(where).upload(host)
+            array = self.on(where)
+            array.upload(self._for_device(host, array))
             self._host_knows = False
             return
         with self._lock:
             self._host = host
             self._host_knows = self.symbol.space == "constant"
             for array in self._living().values():
-                array.upload(host)
+                array.upload(self._for_device(host, array))
 
     def get(self, where: Device | None = None) -> np.ndarray[Any, Any]:
         """Its value as an array: a copy, which is read-only.
@@ -104,18 +124,18 @@ class Variable:
         """
         copies = self._living()
         if where is not None and where in copies:
-            found = copies[where].to_host()
+            found = self._from_device(copies[where])
         elif where is not None or not copies or self._host_knows:
             found = self._known().copy()
         elif len(copies) == 1:
-            found = next(iter(copies.values())).to_host()
+            found = self._from_device(next(iter(copies.values())))
         else:
             names = [one.id for one in copies]
             raise LaunchError(
                 f"{self.symbol.name} has a value of its own on each of {', '.join(names)}: say "
                 f"which, as in constants.on({names[0]!r})[{self.symbol.name!r}]"
             )
-        element = self.symbol.element
+        element = self._element
         if isinstance(element, Struct) and any(map(is_gap, element.fields)):
             found = found[[field.name for field in element.fields if not is_gap(field)]]
         found.flags.writeable = False
@@ -131,13 +151,13 @@ class Variable:
         symbol = self.symbol
         host = np.zeros(self.shape, numpy_of(self.dtype))
         try:
-            if isinstance(symbol.element, Scalar):
-                _fill_numbers(host, symbol.element, value)
+            if isinstance(self._element, Scalar):
+                _fill_numbers(host, self._element, value)
             elif isinstance(value, np.ndarray) and value.dtype == host.dtype:
                 _check_shape(value.shape, self.shape)
                 host[...] = value
             else:
-                _fill_records(host, symbol, value)
+                _fill_records(host, symbol.shape, self._element, value)
         except _ShapeMismatch as error:
             raise ShapeError(f"{self._written()} {error}") from None
         except Mismatch as error:
@@ -148,7 +168,7 @@ class Variable:
         """The variable in messages: "__constant__ coeff is f32[4][2]"."""
         symbol = self.symbol
         extents = "".join(f"[{extent}]" for extent in symbol.shape)
-        return f"__{symbol.space}__ {symbol.name} is {symbol.element}{extents}"
+        return f"__{symbol.space}__ {symbol.name} is {self._element}{extents}"
 
     def __repr__(self) -> str:
         return self._written().replace(" is ", ": ")
@@ -180,20 +200,22 @@ def _fill_numbers(host: np.ndarray[Any, Any], element: Scalar, value: Any) -> No
         host[...] = numbers
 
 
-def _fill_records(host: np.ndarray[Any, Any], symbol: Symbol, value: Any) -> None:
+def _fill_records(
+    host: np.ndarray[Any, Any], shape: tuple[int, ...], element: Type, value: Any
+) -> None:
     """Write structs or vectors one by one."""
-    for index in np.ndindex(symbol.shape):
+    for index in np.ndindex(shape):
         item = value
         for axis, at in enumerate(index):
             try:
                 count = len(item)
             except TypeError:
                 raise Mismatch(f"{described(item)} was given") from None
-            if count != symbol.shape[axis]:
+            if count != shape[axis]:
                 given = f"{count} were given along axis {axis}"
-                raise _ShapeMismatch(f"of shape {symbol.shape}, but {given}")
+                raise _ShapeMismatch(f"of shape {shape}, but {given}")
             item = item[at]
-        host[index] = record_of(symbol.element, item)
+        host[index] = record_of(element, item)
 
 
 class NoVariable(TreadleError, KeyError):

@@ -105,6 +105,8 @@ F16 = Scalar("f16", "float", 16)
 BF16 = Scalar("bf16", "float", 16)
 F32 = Scalar("f32", "float", 32)
 F64 = Scalar("f64", "float", 64)
+# What is printed of a pair of float32 whose sum is a number. Nothing else has this type.
+PAIR_OF_FLOATS = Scalar("pair of f32", "float", 64)
 VOID = Void()
 
 SCALARS: dict[str, Scalar] = {

@@ -404,6 +404,8 @@ class _Body(ExpressionRules):
             self.require_type(star, t.I32, f"a * of {node.spec}")
         self.expression(node.value)
         type = node.value.type
+        if type == t.Vector(t.F32, 2):  # the sum of two floats
+            type = t.F32
         suits = isinstance(type, t.Scalar) and (
             type.is_float if one.kind in printf.FLOAT_KINDS else not type.is_float
         )

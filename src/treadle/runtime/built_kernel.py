@@ -15,7 +15,7 @@ from typing import Any
 
 from treadle.codegen.records import KernelCode
 from treadle.core.errors import FormatError
-from treadle.ir.types import SCALARS, Scalar
+from treadle.ir.types import PAIR_OF_FLOATS, SCALARS, Scalar
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +91,7 @@ def _record(plain: Any) -> Any:
         return plain
     kind, *parts = plain
     if kind == "scalar":
-        return SCALARS[parts[0]]
+        return PAIR_OF_FLOATS if parts[0] == PAIR_OF_FLOATS.name else SCALARS[parts[0]]
     made = map(_record, parts)
     if kind == "tuple":
         return tuple(made)

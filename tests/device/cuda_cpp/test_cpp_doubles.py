@@ -137,5 +137,5 @@ def test_what_needs_the_bits_of_a_double_is_refused(body, message):
 
 
 def test_other_words_are_refused():
-    with pytest.raises(TreadleError, match='double is "double" or "float", not'):
+    with pytest.raises(TreadleError, match='double is "double", "float" or "pair", not'):
         td.cuda_module("", double="half")

@@ -1,5 +1,8 @@
-"""CUDA's functions of double, where `double` has the bits of a float: those of float take their
-place."""
+"""CUDA's functions of double, where `double` is something else.
+
+Where it has the bits of a float, those of float take their place. Where it is a pair of floats,
+most are made of operations that pairs have; for those that see bits there are functions of pairs.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +10,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from treadle.cuda_cpp.builtins.outputs import OutputOverload
-from treadle.cuda_cpp.builtins.overload import Overload
-from treadle.cuda_cpp.builtins.recipes import Table
+from treadle.cuda_cpp.builtins.overload import Maker, Overload
+from treadle.cuda_cpp.builtins.recipes import Recipe, Table, binary, cast
+from treadle.ir import nodes as n
 from treadle.ir import types as t
 
 # Functions that see the 64 bits of a double, which is a float here.
@@ -30,6 +34,71 @@ OF_FLOAT: dict[str, str] = {
     "__double2half": "__float2half",
     "__double2bfloat16": "__float2bfloat16",
 }
+
+
+# The names by which kernels call functions of pairs (`lower.double_pairs`).
+AS_BITS, FROM_BITS, COPYSIGN, ROUND = (
+    "double.as_bits", "double.from_bits", "copysign_f64", "round_f64",
+)  # fmt: skip
+
+OF_PAIRS = frozenset({AS_BITS, FROM_BITS, COPYSIGN, ROUND})
+
+
+def _call(name: str, type: t.Type, *operands: n.Expression) -> n.Expression:
+    return n.Call(name, operands, type)
+
+
+def _word(shift: int) -> Recipe:
+    """A word of a double: the bits of one float of the pair."""
+
+    def build(maker: Maker, x: n.Expression) -> n.Expression:
+        bits = _call(AS_BITS, t.U64, x)
+        return cast(binary("shr", bits, shift) if shift else bits, t.I32)
+
+    return build
+
+
+def _of_words(maker: Maker, high: n.Expression, low: n.Expression) -> n.Expression:
+    upper = binary("shl", cast(cast(high, t.U32), t.U64), 32)
+    return _call(FROM_BITS, t.F64, binary("or", upper, cast(cast(low, t.U32), t.U64)))
+
+
+def _round(maker: Maker, x: n.Expression) -> n.Expression:
+    return _call(ROUND, t.F64, x)
+
+
+_WHOLE = (Overload((t.F64,), t.I64, lambda maker, x: cast(_round(maker, x), t.I64)),)
+_BITS_OF_PAIR = "the bits of a pair of floats, not those of a double"
+
+# Functions of doubles that are pairs of floats.
+OF_PAIR: Table = {
+    "copysign": (
+        Overload((t.F64, t.F64), t.F64, lambda maker, x, y: _call(COPYSIGN, t.F64, x, y)),
+    ),
+    "round": (Overload((t.F64,), t.F64, _round),),
+    "lround": _WHOLE,
+    "llround": _WHOLE,
+    "__double_as_longlong": (
+        Overload(
+            (t.F64,), t.I64, lambda maker, x: cast(_call(AS_BITS, t.U64, x), t.I64), _BITS_OF_PAIR
+        ),
+    ),
+    "__longlong_as_double": (
+        Overload(
+            (t.I64,), t.F64, lambda maker, x: _call(FROM_BITS, t.F64, cast(x, t.U64)), _BITS_OF_PAIR
+        ),
+    ),
+    "__double2hiint": (Overload((t.F64,), t.I32, _word(32), _BITS_OF_PAIR),),
+    "__double2loint": (Overload((t.F64,), t.I32, _word(0), _BITS_OF_PAIR),),
+    "__hiloint2double": (Overload((t.I32, t.I32), t.F64, _of_words, _BITS_OF_PAIR),),
+}
+
+
+def as_pairs(name: str, table: Table) -> Sequence[Overload]:
+    """The overloads of a function where doubles are pairs of floats."""
+    found = table.get(name, ())
+    own = OF_PAIR.get(name)
+    return found if own is None else (*(one for one in found if not has_double(one)), *own)
 
 
 def has_double(one: Overload | OutputOverload) -> bool:

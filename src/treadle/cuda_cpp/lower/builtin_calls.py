@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from treadle.core.source import Span
-from treadle.cuda_cpp.builtins.doubles import SEE_BITS, as_floats, has_double
+from treadle.cuda_cpp.builtins.doubles import SEE_BITS, as_floats, as_pairs, has_double
 from treadle.cuda_cpp.builtins.outputs import OutputOverload
 from treadle.cuda_cpp.builtins.overload import Overload
 from treadle.cuda_cpp.builtins.tables import FLOATING, FUNCTIONS, OUTPUTS
@@ -81,6 +81,8 @@ def call_function(
 
 def _known(cx: Context, name: str, span: Span) -> Sequence[Overload]:
     """The overloads of a function of the tables."""
+    if cx.lowering.types.double_is_pair:
+        return as_pairs(name, FUNCTIONS)
     if not cx.lowering.types.double_is_float:
         return FUNCTIONS.get(name, ())
     if name in SEE_BITS:

@@ -9,8 +9,10 @@ from typing import Any
 
 from treadle.core.source import Span
 from treadle.cuda_cpp import program as records
+from treadle.cuda_cpp.builtins.doubles import OF_PAIRS
 from treadle.cuda_cpp.lower.arithmetic import constant
 from treadle.cuda_cpp.lower.context import Context, Lowering, Returns
+from treadle.cuda_cpp.lower.double_pairs import with_pairs
 from treadle.cuda_cpp.lower.functions import value_object
 from treadle.cuda_cpp.lower.names import is_const
 from treadle.cuda_cpp.lower.objects import subscript
@@ -102,6 +104,13 @@ def lower_once(
         trusting=True,
         span=declaration.span,
     )
+    if lowering.types.double_is_pair:
+        sizes = {
+            str(one.origin[1]): one
+            for one in lowering.parameters.values()
+            if one.origin[:1] == ("size",)
+        }
+        kernel = with_pairs(kernel, sizes, lowering.error)
     if instance.warp_synchronous:
         stepping = with_warp_barriers(kernel)
         if stepping is not kernel and stepping != kernel:
@@ -135,7 +144,8 @@ def _used_functions(body: n.Block, lowering: Lowering) -> tuple[n.Function, ...]
         for node in walk(waiting.pop()):
             if isinstance(node, (n.Call, n.CallStatement)) and node.function not in wanted:
                 wanted.add(node.function)
-                waiting.append(lowering.functions[node.function].body)
+                if node.function not in OF_PAIRS:  # which are added with the pairs
+                    waiting.append(lowering.functions[node.function].body)
     return tuple(one for name, one in lowering.functions.items() if name in wanted)
 
 

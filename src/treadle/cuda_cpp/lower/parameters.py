@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from treadle.core.source import Span
 from treadle.cuda_cpp.lower.context import Context
 from treadle.cuda_cpp.lower.names import resolve
+from treadle.cuda_cpp.lower.pair_types import holds_double, paired
 from treadle.cuda_cpp.program import ArgumentLayout, Direct, Split, WrittenParameter
 from treadle.cuda_cpp.semantics.types import (
     DOUBLES,
@@ -52,6 +53,7 @@ class Parameters:
     layouts: list[ArgumentLayout] = field(default_factory=list)
     uploaded: dict[int, ir.Type] = field(default_factory=dict)
     narrowed: list[int] = field(default_factory=list)
+    paired: dict[int, ir.Type] = field(default_factory=dict)
     by_value: int = 0  # bytes by value so far
 
     @property
@@ -154,11 +156,16 @@ def _layout(cx: Context, found: Parameters, part: _Part) -> ArgumentLayout:
 def _whole(cx: Context, found: Parameters, part: _Part) -> Direct:
     position = len(found.parameters)
     declared = _declared(cx, part)
+    if cx.lowering.types.double_is_pair:
+        declared = _with_pairs(found, position, declared)
     if isinstance(declared, (ir.Struct, ir.Array)):
         size = ir.size_of(declared)
         if size > _MOST_BY_VALUE or found.by_value + size > _MOST_BY_VALUE_IN_TOTAL:
             found.uploaded[position] = declared
-            declared = DeclaredPointer(ir_type(innermost(part.type)), part.spelling)
+            element = ir_type(innermost(part.type))
+            if cx.lowering.types.double_is_pair:
+                element = paired(element)
+            declared = DeclaredPointer(element, part.spelling)
         else:
             found.by_value += size
     if isinstance(part.type, Pointer) and _is_narrowed(innermost(part.type.to)):
@@ -226,3 +233,20 @@ def _pointer(cx: Context, part: _Part, element: CppType) -> DeclaredPointer:
         f"{part.spelling} (a double is a float here)" if _is_narrowed(element) else part.spelling
     )
     return DeclaredPointer(ir_type(element), spelling)
+
+
+def _with_pairs(found: Parameters, position: int, declared: Declared) -> Declared:
+    """The declared type with a pair of floats for each double; the type that the caller sees is
+    noted."""
+    element = declared.element if isinstance(declared, DeclaredPointer) else declared
+    if not isinstance(element, (ir.Scalar, ir.Vector, ir.Struct, ir.Array)):
+        return declared
+    if not holds_double(element):
+        return declared
+    found.paired[position] = element
+    if isinstance(declared, DeclaredPointer):
+        spelling = f"{declared.spelling} (a double is a pair of floats here)"
+        return DeclaredPointer(paired(element), spelling)
+    made = paired(element)
+    assert isinstance(made, (ir.Vector, ir.Struct, ir.Array))
+    return made

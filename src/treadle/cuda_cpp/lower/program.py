@@ -18,6 +18,7 @@ from treadle.cuda_cpp.lower.kernels import lower_once
 from treadle.cuda_cpp.lower.names import constant_integer, resolve
 from treadle.cuda_cpp.lower.overloads import parameter_type, specialized
 from treadle.cuda_cpp.lower.packs import counts_by_arguments, expanded, packs_of
+from treadle.cuda_cpp.lower.pair_types import holds_double, paired
 from treadle.cuda_cpp.lower.parameters import parameters_of
 from treadle.cuda_cpp.lower.rules import RULES
 from treadle.cuda_cpp.lower.templates import bind_arguments, spelled
@@ -197,7 +198,10 @@ class Program:
         self._types[name] = type
         space = "constant" if "constant" in declaration.specifiers else "device"
         shape = _shape(type)
-        return records.Symbol(name, space, element, shape, initial, declaration.span)  # type: ignore[arg-type]
+        doubles = None
+        if self._number_types.double_is_pair and holds_double(element):
+            doubles, element = element, paired(element)
+        return records.Symbol(name, space, element, shape, initial, doubles, declaration.span)  # type: ignore[arg-type]
 
     # --- instances ---
 
@@ -256,6 +260,7 @@ class Program:
             tuple(found.layouts) if found.is_split else (),
             found.uploaded,
             tuple(found.narrowed),
+            found.paired,
         )
 
     def _argument(self, text: str) -> tree.TemplateArgument:

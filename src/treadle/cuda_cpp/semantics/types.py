@@ -234,8 +234,8 @@ ALIASES: dict[str, CppType] = {
 }  # fmt: skip
 
 
-# What `double` is in a file: C++'s own, or a float.
-Double: TypeAlias = Literal["double", "float"]
+# What `double` is in a file: C++'s own, a float, or a pair of floats.
+Double: TypeAlias = Literal["double", "float", "pair"]
 DOUBLES = ("double", "long double")
 
 
@@ -246,6 +246,7 @@ class NumberTypes:
 
     arithmetic: Mapping[str, Arithmetic]
     vectors: Mapping[str, VectorType]
+    double_is_pair: bool = False  # which it becomes after a kernel was lowered
 
     @property
     def double(self) -> Arithmetic:
@@ -277,6 +278,7 @@ def _with_floats_for_doubles() -> NumberTypes:
 NUMBER_TYPES: dict[Double, NumberTypes] = {
     "double": NumberTypes(ARITHMETIC, VECTORS),
     "float": _with_floats_for_doubles(),
+    "pair": NumberTypes(ARITHMETIC, VECTORS, double_is_pair=True),
 }
 
 

@@ -27,7 +27,7 @@ from treadle.ir import nodes as n
 from treadle.ir.passes.names import Names
 from treadle.ir.passes.predicate import negate
 from treadle.ir.traverse import children, root_of, walk
-from treadle.ir.types import BOOL, F32, F64, I32, U32, U64, Scalar
+from treadle.ir.types import BOOL, F32, F64, I32, PAIR_OF_FLOATS, U32, U64, Scalar, Vector
 
 REPORT = "treadle.report"
 HEADER = 2  # words before the first record
@@ -294,6 +294,8 @@ def _linear(position: str, extent: str) -> n.Expression:
 
 
 def _scalar_type(value: n.Expression) -> Scalar:
+    if value.type == Vector(F32, 2):
+        return PAIR_OF_FLOATS
     assert isinstance(value.type, Scalar)
     return value.type
 
@@ -313,6 +315,8 @@ def _words_of(type: Scalar) -> int:
 
 def _as_words(value: n.Expression) -> tuple[n.Expression, ...]:
     type = _scalar_type(value)
+    if type == PAIR_OF_FLOATS:
+        return tuple(n.Bitcast(n.Extract(value, axis, F32), U32) for axis in ("x", "y"))
     if type.bits < 64:
         if type.is_float:
             return (n.Bitcast(value if type == F32 else n.Cast(value, F32), U32),)
@@ -386,6 +390,9 @@ def _printed(entry: ReportEntry) -> Iterator[str]:
 def _number(words: npt.NDArray[np.uint32], type: Scalar) -> Number:
     if type == BOOL:
         return bool(words[0])
+    if type == PAIR_OF_FLOATS:
+        high, low = map(float, words.view(np.float32))
+        return high + low
     if type.is_float:
         return float(words.view(np.float64 if type == F64 else np.float32)[0])
     value = sum(int(word) << (32 * k) for k, word in enumerate(words))
@@ -394,7 +401,7 @@ def _number(words: npt.NDArray[np.uint32], type: Scalar) -> Number:
 
 
 def _spelled(value: Number, type: Scalar) -> str:
-    return str(np.float32(value)) if type.is_float and type != F64 else str(value)
+    return str(np.float32(value)) if type.is_float and type.bits < 64 else str(value)
 
 
 def _point(linear: int, extent: Dim3) -> tuple[int, int, int]:

@@ -19,7 +19,6 @@ from treadle.ir.passes.wide.intervals import Intervals
 from treadle.ir.passes.wide.layout import (
     PAIR,
     holds_wide,
-    is_padding,
     is_wide,
     is_wide_vector,
     paired,
@@ -123,8 +122,8 @@ class Words:
         type = paired(node.type)
         operands = [self.value(operand) for operand in node.operands]
         if isinstance(type, Struct) and isinstance(node.type, Struct):
-            given = iter(operands)
-            operands = [_ZERO if is_padding(field) else next(given) for field in type.fields]
+            given, names = iter(operands), {field.name for field in node.type.fields}
+            operands = [next(given) if field.name in names else _ZERO for field in type.fields]
         return replace(node, operands=tuple(operands), type=type)
 
     def typed(self, node: Any) -> n.Expression:

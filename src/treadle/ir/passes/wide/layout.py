@@ -74,8 +74,3 @@ def _paired_struct(type: Struct) -> Struct:
 
 def _padding(number: int) -> Field:
     return Field(f"padding.{number}", U32)
-
-
-def is_padding(field: Field) -> bool:
-    """Whether a field is one of the words that only hold others in their places."""
-    return field.name.startswith("padding.")
