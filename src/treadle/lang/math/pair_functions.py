@@ -187,7 +187,7 @@ def cos_sum(r: td.f64) -> td.f64:
     return p
 
 
-def of_turns(x: td.f64, quarters: td.i32) -> td.f64:
+def turned_sine(x: td.f64, quarters: td.i32) -> td.f64:
     """sin(x + quarters * pi / 2). NaN for |x| above 2^24, where pairs do not know the turn."""
     n = td.round(td.f32(x * TWO_OVER_PI))
     known = td.abs(n) < 1.1e7
@@ -206,31 +206,31 @@ def of_turns(x: td.f64, quarters: td.i32) -> td.f64:
 
 def sin(x: td.f64) -> td.f64:
     """The sine."""
-    return td.where(td.f32(x) == 0.0, x, of_turns(x, 0))
+    return td.where(td.f32(x) == 0.0, x, turned_sine(x, 0))
 
 
 def cos(x: td.f64) -> td.f64:
     """The cosine."""
-    return of_turns(x, 1)
+    return turned_sine(x, 1)
 
 
 def tan(x: td.f64) -> td.f64:
     """The tangent."""
-    return td.where(td.f32(x) == 0.0, x, of_turns(x, 0) / of_turns(x, 1))
+    return td.where(td.f32(x) == 0.0, x, turned_sine(x, 0) / turned_sine(x, 1))
 
 
 def sinpi(x: td.f64) -> td.f64:
     """sin(pi x)"""
     n = td.round(x * 2.0)
     q = td.i32(n - td.round(n * 0.25) * 4.0)
-    return of_turns((x - n * 0.5) * PI, q)
+    return turned_sine((x - n * 0.5) * PI, q)
 
 
 def cospi(x: td.f64) -> td.f64:
     """cos(pi x)"""
     n = td.round(x * 2.0)
     q = td.i32(n - td.round(n * 0.25) * 4.0)
-    return of_turns((x - n * 0.5) * PI, q + 1)
+    return turned_sine((x - n * 0.5) * PI, q + 1)
 
 
 def atan(x: td.f64) -> td.f64:
@@ -238,8 +238,8 @@ def atan(x: td.f64) -> td.f64:
     high = td.f32(x)
     near = td.where(td.isfinite(high), td.atan(high), 0.0)
     y = td.f64(near)
-    s = of_turns(y, 0)
-    c = of_turns(y, 1)
+    s = turned_sine(y, 0)
+    c = turned_sine(y, 1)
     y = y + (x * c - s) / (c + x * s)
     y = td.where(td.abs(high) > 1e30, with_sign(td.f64(HALF_PI), x), y)
     return td.where(td.isnan(high) or high == 0.0, x, y)
