@@ -32,6 +32,7 @@ from treadle.kernels.device_code.group_attention import (
     GroupAttending,
     GroupAttentionTile,
     Heads,
+    Order,
     Placed,
     group_attender,
     lines_of,
@@ -477,14 +478,29 @@ def _by_groups(arrays: _Arrays, p: Problem, done: int, tile: GroupAttentionTile)
     shared = p.heads[-1] if p.heads and not p.key.strides[-2] else 1  # heads with the same keys
     together = max(NEAR_BYTES // (p.keys * columns * dtype.itemsize), 1) * shared
     what = GroupAttending(dtype, lines_of(p.depth), lines_of(p.width), 4 if p.width % 4 == 0 else 1)
-    tiles = math.prod(heads) * -(-p.queries // tile.queries)
-    blocks = min(tiles, machine_of(arrays.query.device).multiprocessors or tiles)
+    tiles = -(-p.queries // tile.queries)
+    every = math.prod(heads)
+    blocks = min(every * tiles, machine_of(arrays.query.device).multiprocessors or every * tiles)
     group_attender(what, tile)[blocks, tile.threads](
         *[array for array, _ in placed.seen], placed.out, placed.norms,
         *[placed_at(start, each.strides) for (_, start), each in laid],
-        p.queries, p.keys, p.depth, p.width, packed(Heads, *heads, min(together, math.prod(heads))),
-        placed.left, placed.right, placed.before, p.scale * attention.LOG2_E,
+        p.queries, p.keys, p.depth, p.width, packed(Heads, *heads, 1),
+        _order(p, placed.right < p.keys - 1, tiles, every, blocks, together), placed.left, placed.right, placed.before, p.scale * attention.LOG2_E,
     )  # fmt: skip
+
+
+def _order(
+    p: Problem, paired: bool, tiles: int, heads: int, blocks: int, together: int
+) -> Packed:
+    """How tiles of queries are dealt out, of which each head has so many. Where windows end, tiles
+    are `paired`. Those of few heads are sorted; of many, so many that `together` fit a cache or
+    blocks have two tiles each, and the others are rounds of the same length."""
+    last = max(together, -(-2 * blocks // tiles))
+    rest = max(heads - last, 0)
+    pair = 1
+    if paired:
+        pair, rest = 2, rest // 2 * 2
+    return packed(Order, pair, rest * tiles // pair, rest, heads)
 
 
 def placed_at(start: int, strides: tuple[int, ...]) -> Packed:

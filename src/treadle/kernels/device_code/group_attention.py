@@ -32,12 +32,13 @@ _LANES = 32
 class GroupAttentionTile(NamedTuple):
     """What a block computes at once: `queries`, 64 of them a group, and `keys`, of which `stages`
     tiles are on their way. Groups may begin their products one after the other (`ordered`): then
-    one computes weights while the next one multiplies."""
+    one computes weights while the next one multiplies. `copiers` are those of `prepare_stages`."""
 
     queries: int
     keys: int
     stages: int
     ordered: bool = False
+    copiers: int = 1
 
     @property
     def threads(self) -> int:
@@ -145,6 +146,19 @@ def window_hider(across: int) -> Function:
     return hide
 
 
+@td.struct
+class Order:
+    """How a launch's tiles of queries are dealt out to its blocks. Rounds of tiles that are
+    `paired`, one that sees many keys and one that sees few, give all blocks the same; there are
+    `units` of such pairs, or of single tiles where all see as many. What is left over, and the
+    heads from `rest` on, are sorted: forth and back along these, first the longest."""
+
+    paired: td.i32
+    units: td.i32
+    rest: td.i32
+    heads: td.i32
+
+
 @td.func
 def item_of(iteration, block, blocks):
     """The number of a block's tile: forth and back, so that none has the longest of each
@@ -153,10 +167,40 @@ def item_of(iteration, block, blocks):
 
 
 @td.func
-def iterations_of(items, block, blocks):
-    """How many tiles a block has."""
+def rounds_of(order: Order, block, blocks):
+    """How many units a block has."""
+    whole = order.units // blocks
+    return whole + (1 if whole * blocks + block < order.units else 0)
+
+
+@td.func
+def iterations_of(order: Order, tiles, block, blocks):
+    """How many tiles a block has: units, and tiles of the sorted rest. The first places of the
+    rest are the units of the last, incomplete round."""
+    over = order.units % blocks
+    items = over + (order.heads - order.rest) * tiles
     whole = items // blocks
-    return whole + (1 if item_of(whole, block, blocks) < items else 0)
+    sorted_ones = whole + (1 if item_of(whole, block, blocks) < items else 0)
+    return order.paired * rounds_of(order, block, blocks) + sorted_ones - (1 if block < over else 0)
+
+
+@td.func
+def place_of(iteration, order: Order, tiles, block, blocks):
+    """The head and the number of the tile that a block computes in an iteration."""
+    in_units = order.paired * rounds_of(order, block, blocks)
+    unit = iteration // order.paired * blocks + block
+    second = iteration % order.paired
+    head = unit // tiles * order.paired + second
+    at = unit % tiles
+    tile = at if second == 1 else tiles - 1 - at
+    if iteration >= in_units:
+        over = order.units % blocks
+        turn = iteration - in_units + (1 if block < over else 0)
+        number = item_of(turn, block, blocks) - over
+        many = order.heads - order.rest
+        head = order.rest + number % many
+        tile = tiles - 1 - number // many
+    return head, tile
 
 
 @functools.cache
@@ -168,7 +212,8 @@ def group_attender(what: GroupAttending, tile: GroupAttentionTile) -> Kernel:
     places before its own to `right` places after it. `before` are the heads of the result that
     were computed by other launches, `scale` is that of scores in powers of two, and positive."""
     dtype, deep, wide, lanes = what
-    a_tile, b_tile, stages, ordered = tile
+    a_tile, b_tile, stages, ordered = tile[:4]
+    copiers = tile.copiers
     groups, first_turn = a_tile // ROWS, 1 + 2 * stages
     across, along = b_tile // 8, wide * LINE // 8
     query_part, key_part = a_tile * LINE, b_tile * LINE
@@ -189,17 +234,15 @@ def group_attender(what: GroupAttending, tile: GroupAttentionTile) -> Kernel:
     words, four = td.vec4[td.u32], td.vec4[td.f32]
 
     @td.func
-    def tile_of(number, together, tiles, heads, queries, count, left, right):
-        """The head of a tile of queries, its first row, and the tiles of keys that it sees: one at
-        least, of which all may be hidden."""
-        section = number // (together * tiles)
-        at = number - section * together * tiles
-        high = td.minimum(together, heads - section * together)
-        row = (tiles - 1 - at // high) * a_tile
+    def tile_of(iteration, order: Order, block, blocks, queries, count, left, right):
+        """The head of a block's tile of queries, its first row, and the tiles of keys that it sees:
+        one at least, of which all may be hidden."""
+        head, tile = place_of(iteration, order, (queries + a_tile - 1) // a_tile, block, blocks)
+        row = tile * a_tile
         first = td.maximum(row - left, 0) // b_tile
         last = td.minimum(count, td.minimum(row + a_tile, queries) + right)
         last = td.maximum((last + b_tile - 1) // b_tile, first + 1)
-        return section * together + at % high, row, first, last
+        return head, row, first, last
 
     @td.func
     def weigh(scores, peaks, totals, shrinks, scale):
@@ -244,8 +287,8 @@ def group_attender(what: GroupAttending, tile: GroupAttentionTile) -> Kernel:
     @td.func
     def load_next(
         key_tiles, value_tiles, barriers, key, value, done, key_at: Placed, value_at: Placed,
-        queries, count, depth, width, heads: Heads, left, right, block, blocks, iterations,
-        iteration, step, last, h0, h1, h2, line, v0, v1, v2,
+        queries, count, depth, width, heads: Heads, order: Order, left, right, block, blocks,
+        iterations, iteration, step, last, h0, h1, h2, line, v0, v1, v2,
     ):  # fmt: skip
         """Fill the stage of values of two steps ago with those of the keys that were loaded before,
         if any (`line`), and that of keys of one step ago with the next ones. What is loaded after
@@ -272,10 +315,8 @@ def group_attender(what: GroupAttending, tile: GroupAttentionTile) -> Kernel:
                 iteration += 1
                 if iteration < iterations:
                     head, _, step, last = tile_of(
-                        item_of(iteration, block, blocks), heads.together,
-                        (queries + a_tile - 1) // a_tile,
-                        heads.first * heads.second * heads.third, queries, count, left, right,
-                    )  # fmt: skip
+                        iteration, order, block, blocks, queries, count, left, right
+                    )
                     h2 = head % heads.third
                     h1 = head // heads.third % heads.second
                     h0 = head // heads.third // heads.second
@@ -286,7 +327,7 @@ def group_attender(what: GroupAttending, tile: GroupAttentionTile) -> Kernel:
         query: td.Array[dtype], key: td.Array[dtype], value: td.Array[dtype],
         out: td.Array[stored], norms: td.Array[td.f32],
         query_at: Placed, key_at: Placed, value_at: Placed,
-        queries: td.i32, count: td.i32, depth: td.i32, width: td.i32, heads: Heads,
+        queries: td.i32, count: td.i32, depth: td.i32, width: td.i32, heads: Heads, order: Order,
         left: td.i32, right: td.i32, before: td.i32, scale: td.f32,
     ):  # fmt: skip
         query_tile = td.shared(deep * query_part, dtype)
@@ -296,22 +337,19 @@ def group_attender(what: GroupAttending, tile: GroupAttentionTile) -> Kernel:
         # each group.
         barriers = td.shared(2 * (first_turn + groups), td.u64)
         t = td.thread_idx.x
-        group = t // GROUP
+        # The same for the threads of a warp, which assemblers see: its numbers are uniform.
+        group = td.shuffle(t // GROUP, 0)
         lane = t % _LANES
-        every = heads.first * heads.second * heads.third
-        tiles = (queries + a_tile - 1) // a_tile
         block = td.block_idx.x
         blocks = td.grid_dim.x
-        iterations = iterations_of(tiles * every, block, blocks)
+        iterations = iterations_of(order, (queries + a_tile - 1) // a_tile, block, blocks)
         own = group * (ROWS * LINE)
         own_line = t % GROUP // _LANES * 16 + lane // 4
 
-        prepare(barriers, first_turn + groups)
+        prepare(barriers, first_turn + groups, 1, 1, copiers)
         # The tile of queries that is computed, and what is loaded next: keys of a step,
         # and the values of the keys that were loaded last, from `line` on.
-        now, top, first, last = tile_of(
-            item_of(0, block, blocks), heads.together, tiles, every, queries, count, left, right
-        )
+        now, top, first, last = tile_of(0, order, block, blocks, queries, count, left, right)
         next_iteration = 0
         next_step = first
         next_last = last
@@ -329,11 +367,16 @@ def group_attender(what: GroupAttending, tile: GroupAttentionTile) -> Kernel:
         for each in range(stages):
             (next_iteration, next_step, next_last, h0, h1, h2, line, v0, v1, v2) = load_next(
                 key_tiles, value_tiles, barriers, key, value, each + 1, key_at, value_at,
-                queries, count, depth, width, heads, left, right, block, blocks, iterations,
-                next_iteration, next_step, next_last, h0, h1, h2, line, v0, v1, v2,
+                queries, count, depth, width, heads, order, left, right, block, blocks,
+                iterations, next_iteration, next_step, next_last, h0, h1, h2, line, v0, v1, v2,
             )  # fmt: skip
-        # The steps so far, counted from `stages` on.
+        # The steps so far, counted from `stages` on; the stage of the present step and of the one
+        # before it.
         done = stages - 1
+        stage = 0
+        parity = 0
+        before_stage = 0
+        before_parity = 0
         own_turn = first_turn + group
         turn_after = first_turn + (group + 1) % groups
         turn_parity = 1 if group == 0 else 0
@@ -354,8 +397,7 @@ def group_attender(what: GroupAttending, tile: GroupAttentionTile) -> Kernel:
             own_row = group_row + own_line
             wait(barriers, 0, iteration % 2)
             done += 1
-            stage = stage_of(done)
-            wait(barriers, 1 + stage, parity_of(done))
+            wait(barriers, 1 + stage, parity)
             if ordered:
                 wait(barriers, own_turn, turn_parity)
 
@@ -374,8 +416,8 @@ def group_attender(what: GroupAttending, tile: GroupAttentionTile) -> Kernel:
             if iteration > 0:
                 (next_iteration, next_step, next_last, h0, h1, h2, line, v0, v1, v2) = load_next(
                     key_tiles, value_tiles, barriers, key, value, done, key_at, value_at,
-                    queries, count, depth, width, heads, left, right, block, blocks, iterations,
-                    next_iteration, next_step, next_last, h0, h1, h2, line, v0, v1, v2,
+                    queries, count, depth, width, heads, order, left, right, block, blocks,
+                    iterations, next_iteration, next_step, next_last, h0, h1, h2, line, v0, v1, v2,
                 )  # fmt: skip
             settle(0)
             release(barriers, 1 + stage)
@@ -391,8 +433,13 @@ def group_attender(what: GroupAttending, tile: GroupAttentionTile) -> Kernel:
             pack(scores, weights)
             for step in range(first + 1, last):
                 done += 1
-                stage = stage_of(done)
-                wait(barriers, 1 + stage, parity_of(done))
+                before_stage = stage
+                before_parity = parity
+                stage += 1
+                if stage == stages:
+                    stage = 0
+                    parity = 1 - parity
+                wait(barriers, 1 + stage, parity)
                 if ordered:
                     wait(barriers, own_turn, turn_parity)
 
@@ -404,14 +451,14 @@ def group_attender(what: GroupAttending, tile: GroupAttentionTile) -> Kernel:
                         scores, query_tile, own + part * query_part, key_tiles,
                         stage * key_size + part * key_part, True, True,
                     )  # fmt: skip
-                wait(barriers, 1 + stages + stage_of(done - 1), parity_of(done - 1))
-                add_held(sums, weights, value_tiles, stage_of(done - 1) * value_size, False, b_tile)
+                wait(barriers, 1 + stages + before_stage, before_parity)
+                add_held(sums, weights, value_tiles, before_stage * value_size, False, b_tile)
                 if ordered:
                     hand(barriers, turn_after)
                 (next_iteration, next_step, next_last, h0, h1, h2, line, v0, v1, v2) = load_next(
                     key_tiles, value_tiles, barriers, key, value, done, key_at, value_at,
-                    queries, count, depth, width, heads, left, right, block, blocks, iterations,
-                    next_iteration, next_step, next_last, h0, h1, h2, line, v0, v1, v2,
+                    queries, count, depth, width, heads, order, left, right, block, blocks,
+                    iterations, next_iteration, next_step, next_last, h0, h1, h2, line, v0, v1, v2,
                 )  # fmt: skip
                 settle(1)
                 release(barriers, 1 + stage)
@@ -425,7 +472,7 @@ def group_attender(what: GroupAttending, tile: GroupAttentionTile) -> Kernel:
                     hide(scores, start + lane % 4 * 2, own_row - left, own_row + right, count)
                 weigh(scores, peaks, totals, shrinks, scale)
                 settle(0, totals[0], totals[1])
-                release(barriers, 1 + stages + stage_of(done - 1))
+                release(barriers, 1 + stages + before_stage)
                 for v in td.static_range(along):
                     found = sums[v]
                     sums[v] = four(
@@ -434,23 +481,26 @@ def group_attender(what: GroupAttending, tile: GroupAttentionTile) -> Kernel:
                     )  # fmt: skip
                 pack(scores, weights)
             release(barriers, 0)
-            wait(barriers, 1 + stages + stage_of(done), parity_of(done))
-            add_held(sums, weights, value_tiles, stage_of(done) * value_size, False, b_tile)
+            wait(barriers, 1 + stages + stage, parity)
+            add_held(sums, weights, value_tiles, stage * value_size, False, b_tile)
             # The next queries, once all groups have read these.
             head = now
             r = own_row + lane % 2 * 8
             if iteration + 1 < iterations:
                 now, top, first, last = tile_of(
-                    item_of(iteration + 1, block, blocks), heads.together, tiles, every, queries,
-                    count, left, right,
-                )  # fmt: skip
+                    iteration + 1, order, block, blocks, queries, count, left, right
+                )
                 load_queries(
                     query_tile, 0, barriers, 0, iteration % 2, query, query_at, depth, queries,
                     heads, top, now // heads.third // heads.second,
                     now // heads.third % heads.second, now % heads.third,
                 )  # fmt: skip
             settle(0)
-            release(barriers, 1 + stages + stage_of(done))
+            release(barriers, 1 + stages + stage)
+            stage += 1
+            if stage == stages:
+                stage = 0
+                parity = 1 - parity
             factors = td.local(2, td.f32)
             for h in td.static_range(2):
                 total = totals[h]
