@@ -41,9 +41,9 @@ def card(monkeypatch) -> Iterator[td.Device]:
 def small(monkeypatch) -> None:
     """Tiles that take the evaluator less time."""
     monkeypatch.setattr(
-        attention_tiles, "_GROUP_TILES", {256: GroupAttentionTile(128, 16, 2, True)}
+        attention_tiles, "_GROUP_TILES", {256: GroupAttentionTile(128, 16, 2, True, 240)}
     )
-    tile = GroupGradientTile(64, 16, 2)
+    tile = GroupGradientTile(64, 16, 2, 1)
     monkeypatch.setattr(attention_tiles, "_GROUP_GRADIENTS", {256: (tile, (tile,))})
 
 

@@ -38,7 +38,7 @@ class GroupAttentionTile(NamedTuple):
     keys: int
     stages: int
     ordered: bool = False
-    copiers: int = 1
+    copiers: int = 0
 
     @property
     def threads(self) -> int:

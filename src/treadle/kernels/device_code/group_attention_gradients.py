@@ -33,11 +33,13 @@ _PAIR = 16  # bytes of the norms and sums of two queries
 
 class GroupGradientTile(NamedTuple):
     """What a block computes at once: `rows` of the operand whose gradient it computes, 64 of them a
-    group, and `others` of those that it goes over, of which `stages` tiles are on their way."""
+    group, and `others` of those that it goes over, of which `stages` tiles are on their way.
+    `copiers` are those of `prepare_stages`."""
 
     rows: int
     others: int
     stages: int
+    copiers: int = 0
 
     @property
     def threads(self) -> int:
@@ -99,7 +101,7 @@ def group_query_gradient(what: GroupDeriving, tile: GroupGradientTile) -> Kernel
     A query sees keys from `left` places before its own to `right` places after it. `scale` is that
     of scores in powers of two, `factor` that of the results."""
     dtype, deep, wide, result, lanes = what[:5]
-    rows, others, stages = tile
+    rows, others, stages, copiers = tile
     across, along = others // 8, deep * LINE // 8
     own_part, part_size = rows * LINE, others * LINE
     key_size, value_size = deep * part_size, wide * part_size
@@ -134,7 +136,7 @@ def group_query_gradient(what: GroupDeriving, tile: GroupGradientTile) -> Kernel
         # The stage of the block's rows, then those of keys and values.
         barriers = td.shared(2 * (1 + stages), td.u64)
         t = td.thread_idx.x
-        group = t // GROUP
+        group = td.shuffle(t // GROUP, 0)  # uniform, as assemblers see
         lane = t % _LANES
         tiles = (queries + rows - 1) // rows
         head, row = head_of(td.block_idx.x, tiles, heads)
@@ -148,7 +150,7 @@ def group_query_gradient(what: GroupDeriving, tile: GroupGradientTile) -> Kernel
         last = td.minimum(count, td.minimum(row + rows, queries) + right)
         last = (last + others - 1) // others
 
-        prepare(barriers, 1 + stages)
+        prepare(barriers, 1 + stages, 1, 1, copiers)
         load_queries(
             query_tile, 0, barriers, 0, 1, query, query_at, depth, queries, heads, row, h0, h1, h2,
         )  # fmt: skip
@@ -280,9 +282,9 @@ def group_key_gradients(what: GroupDeriving, tile: GroupGradientTile) -> Kernel:
     of the heads that share the keys, of which the axes are `sharers`. The other arguments are those
     of `group_query_gradient`."""
     dtype, deep, wide, result, lanes, value_lanes, of_keys, of_values, shared = what
-    rows, others, stages = tile
+    rows, others, stages, copiers = tile
     warps, pairs = tile.threads // _LANES, others // 2
-    across = others // 8
+    across, loads = others // 8, -(-pairs // _LANES)
     along, value_along = deep * LINE // 8, wide * LINE // 8
     own_part, part_size = rows * LINE, others * LINE
     query_size, gradient_size = deep * part_size, wide * part_size
@@ -314,16 +316,16 @@ def group_key_gradients(what: GroupDeriving, tile: GroupGradientTile) -> Kernel:
 
     @td.func
     def lines_of_pair(norms, sums, lines, at, queries):
-        """Norms and sums of two neighbouring queries."""
-        near = td.f32(td.inf)
-        far = td.f32(td.inf)
+        """Norms and sums of two neighbouring queries, as they are in memory."""
+        near = td.f32(-td.inf)
+        far = td.f32(-td.inf)
         near_sum = td.f32(0.0)
         far_sum = td.f32(0.0)
         if at < queries:
-            near = _norm_of(norms[lines + at])
+            near = norms[lines + at]
             near_sum = sums[lines + at]
         if at + 1 < queries:
-            far = _norm_of(norms[lines + at + 1])
+            far = norms[lines + at + 1]
             far_sum = sums[lines + at + 1]
         return four(near, far, near_sum, far_sum)
 
@@ -345,7 +347,7 @@ def group_key_gradients(what: GroupDeriving, tile: GroupGradientTile) -> Kernel:
         # The stage of the block's rows, then those of queries and gradients.
         barriers = td.shared(2 * (1 + stages), td.u64)
         t = td.thread_idx.x
-        group = t // GROUP
+        group = td.shuffle(t // GROUP, 0)  # uniform, as assemblers see
         lane = t % _LANES
         tiles = (count + rows - 1) // rows
         own_head, row = head_of(td.block_idx.x, tiles, own_heads)
@@ -360,7 +362,7 @@ def group_key_gradients(what: GroupDeriving, tile: GroupGradientTile) -> Kernel:
         span = td.maximum(last - first, 0)
         steps = span * sharers.first * sharers.second * sharers.third
 
-        prepare(barriers, 1 + stages)
+        prepare(barriers, 1 + stages, 1, 1, copiers)
         load_keys(
             key_tile, 0, barriers, 0, 1, key, key_at, depth, count, heads, row, o0, o1, o2,
         )  # fmt: skip
@@ -419,9 +421,14 @@ def group_key_gradients(what: GroupDeriving, tile: GroupGradientTile) -> Kernel:
         before_parity = 0
         share = 0
         tile_at = first
+        coming_pairs = td.local(loads, four)
+        s0, s1, s2 = sharing(0, sharers, o0, o1, o2)
+        lines = ((s0 * heads.second + s1) * heads.third + s2) * queries
+        for v in td.static_range(loads):
+            coming_pairs[v] = lines_of_pair(
+                norms, sums, lines, first * others + (v * _LANES + lane) * 2, queries
+            )
         for step in range(steps):
-            s0, s1, s2 = sharing(share, sharers, o0, o1, o2)
-            lines = ((s0 * heads.second + s1) * heads.third + s2) * queries
             start = tile_at * others
             wait(barriers, 1 + stage, parity)
             if of_keys and of_values:
@@ -441,14 +448,26 @@ def group_key_gradients(what: GroupDeriving, tile: GroupGradientTile) -> Kernel:
                         slopes, value_tile, own + part * own_part, gradient_tiles,
                         gradient_from + part * part_size, True, True,
                     )  # fmt: skip
-            # Each warp has norms and sums of its own, which come while tiles are multiplied.
+            # Each warp has norms and sums of its own. Those of the next step are asked for here.
             td.sync_subgroup()
-            for v in td.static_range((pairs + _LANES - 1) // _LANES):
+            for v in td.static_range(loads):
                 if v * _LANES + lane < pairs:
-                    of_pairs[pair_at + v * _LANES + lane] = lines_of_pair(
-                        norms, sums, lines, start + (v * _LANES + lane) * 2, queries
+                    pair = coming_pairs[v]
+                    of_pairs[pair_at + v * _LANES + lane] = four(
+                        _norm_of(pair.x), _norm_of(pair.y), pair.z, pair.w
                     )
             td.sync_subgroup()
+            tile_at += 1
+            if shared and tile_at == last:
+                tile_at = first
+                share += 1
+            if step + 1 < steps:
+                s0, s1, s2 = sharing(share, sharers, o0, o1, o2)
+                lines = ((s0 * heads.second + s1) * heads.third + s2) * queries
+                for v in td.static_range(loads):
+                    coming_pairs[v] = lines_of_pair(
+                        norms, sums, lines, tile_at * others + (v * _LANES + lane) * 2, queries
+                    )
             settle(later)
             # The scores are there, and the last step's products are done.
             if step > 0:
@@ -502,10 +521,6 @@ def group_key_gradients(what: GroupDeriving, tile: GroupGradientTile) -> Kernel:
             if stage == stages:
                 stage = 0
                 parity = 1 - parity
-            tile_at += 1
-            if shared and tile_at == last:
-                tile_at = first
-                share += 1
         settle(0)
         one = td.f32(1.0)
         # Of a pair of lanes the second one writes the row 8 further.
