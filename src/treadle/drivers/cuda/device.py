@@ -35,8 +35,8 @@ _BLOCKING_SYNC, _NO_TIMING = 1, 2  # CU_EVENT_BLOCKING_SYNC, CU_EVENT_DISABLE_TI
 # Calls that wait for all that runs in the context (measured with driver 580, where others did not):
 # kernels that stay there leave before.
 _WAITING = frozenset({
-    "cuMemFree", "cuMemFreeHost", "cuModuleLoadData", "cuModuleUnload", "cuMemPoolDestroy",
-    "cuMemHostRegister",
+    "cuMemFree", "cuMemFreeHost", "cuModuleLoadData", "cuModuleLoadDataEx", "cuModuleUnload",
+    "cuMemPoolDestroy", "cuMemHostRegister",
 })  # fmt: skip
 _RELAXED = 2  # CU_STREAM_CAPTURE_MODE_RELAXED
 _CLOSED = "it was closed"

@@ -35,7 +35,7 @@ _FUNCTIONS = (
     "cuMemcpyHtoDAsync", "cuMemcpyDtoHAsync", "cuMemcpyDtoDAsync", "cuMemcpyPeerAsync",
     "cuMemsetD8Async", "cuMemsetD32Async", "cuPointerGetAttribute", "cuDeviceCanAccessPeer",
     "cuLinkCreate", "cuLinkAddData", "cuLinkComplete", "cuLinkDestroy",
-    "cuModuleLoadData", "cuModuleUnload", "cuModuleGetFunction",
+    "cuModuleLoadData", "cuModuleLoadDataEx", "cuModuleUnload", "cuModuleGetFunction",
     "cuFuncGetAttribute", "cuFuncSetAttribute", "cuLaunchKernel",
     "cuTensorMapEncodeTiled",
     "cuOccupancyMaxActiveBlocksPerMultiprocessor",

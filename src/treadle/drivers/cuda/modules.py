@@ -34,6 +34,7 @@ _LOG_BYTES = 1 << 14
 _INFO_LOG, _INFO_LOG_SIZE, _ERROR_LOG, _ERROR_LOG_SIZE = 3, 4, 5, 6
 _VERBOSE = 12
 _PTX = 1  # CU_JIT_INPUT_PTX
+_MOVED = "setmaxnreg."  # in PTX whose threads hand registers to others
 # Of CUfunction_attribute.
 _MAX_THREADS, _REGISTERS, _DYNAMIC_SHARED = 0, 4, 8
 _WIDE = ("i64", "u64", "f64")
@@ -178,6 +179,8 @@ def _load(device: CudaDevice, code: KernelCode, image: bytes) -> CudaKernel:
         if code.dynamic_shared:
             device.do("cuFuncSetAttribute", function.value, _DYNAMIC_SHARED, code.dynamic_shared)
     except LaunchError as error:
+        if image == code.source.encode() + b"\0":
+            link_ptx(device, code)  # says what is wrong
         raise CompileError(f"machine code of `{code.name}` could not be loaded: {error}") from None
     kernel = CudaKernel(device, code, image, function.value)
     kernel._attribute(_REGISTERS)  # older drivers than cuFuncLoad load a function to answer this
@@ -185,12 +188,17 @@ def _load(device: CudaDevice, code: KernelCode, image: bytes) -> CudaKernel:
 
 
 def _link_ptx(device: CudaDevice, code: KernelCode) -> bytes:
+    """Machine code of PTX. Where registers are moved, the PTX itself: the linker's assembler leaves
+    them where they are, since other parts of a program might not know of it (C7504), and the one
+    that loads a whole program moves them. The driver remembers what it makes of that."""
+    if _MOVED in code.source:
+        return code.source.encode() + b"\0"
     return link_ptx(device, code)[0]
 
 
 def link_ptx(device: CudaDevice, code: KernelCode) -> tuple[bytes, str]:
     """Machine code of PTX, by the driver's own assembler and linker, and what these said of it:
-    registers, what was spilled, advice."""
+    registers, what was spilled, advice. Where registers are moved, the PTX itself."""
     source = code.source.encode() + b"\0"
     name = code.name.encode() + b"\0"
     info, complaints = (ctypes.create_string_buffer(_LOG_BYTES) for _ in range(2))
@@ -199,6 +207,17 @@ def link_ptx(device: CudaDevice, code: KernelCode) -> tuple[bytes, str]:
     values = (ctypes.c_uint64 * len(asked))(
         ctypes.addressof(info), _LOG_BYTES, ctypes.addressof(complaints), _LOG_BYTES, 1
     )
+    if _MOVED in code.source:
+        module = ctypes.c_uint64()
+        try:
+            device.do(
+                "cuModuleLoadDataEx", ctypes.addressof(module), address_of(source), len(asked),
+                ctypes.addressof(options), ctypes.addressof(values),
+            )  # fmt: skip
+        except TreadleError as error:
+            raise _refused(device, code, complaints.value, error) from None
+        device.quietly("cuModuleUnload", module.value)
+        return source, info.value.decode(errors="replace")
     state, image, size = ctypes.c_uint64(), ctypes.c_uint64(), ctypes.c_uint64()
     device.do(
         "cuLinkCreate", len(asked), ctypes.addressof(options), ctypes.addressof(values),
@@ -213,11 +232,18 @@ def link_ptx(device: CudaDevice, code: KernelCode) -> tuple[bytes, str]:
         remarks = info.value.decode(errors="replace")
         return ctypes.string_at(image.value, size.value), remarks
     except TreadleError as error:
-        device.check()
-        words = complaints.value.decode(errors="replace").strip() or str(error)
-        raise refused_by_compiler("the NVIDIA driver", code.name, words, code.source) from None
+        raise _refused(device, code, complaints.value, error) from None
     finally:
         device.quietly("cuLinkDestroy", state.value)
+
+
+def _refused(
+    device: CudaDevice, code: KernelCode, complaints: bytes, error: TreadleError
+) -> CompileError:
+    """The error for PTX that the driver's assembler refused."""
+    device.check()
+    words = complaints.decode(errors="replace").strip() or str(error)
+    return refused_by_compiler("the NVIDIA driver", code.name, words, code.source)
 
 
 def compile_source(code: KernelCode, architecture: int) -> bytes:

@@ -188,6 +188,14 @@ def test_ptx_becomes_machine_code_once(device, fake):
     assert len(fake.named("cuLinkAddData")) == 1
 
 
+def test_ptx_that_moves_registers_is_loaded_as_it_is(device, fake):
+    """A linker leaves them where they are."""
+    source = "setmaxnreg.inc.sync.aligned.u32 240;"
+    kernel = device.compile(ptx(source=source))
+    assert fake.named("cuLinkAddData") == []
+    assert device.binary(kernel) == source.encode() + b"\0"
+
+
 def test_an_older_driver_loads_too(install):
     from tests.support.fake_cuda_driver import FakeDriver
 
