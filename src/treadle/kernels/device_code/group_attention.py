@@ -27,6 +27,9 @@ from treadle.lang import builtins
 from treadle.lang.decorators import Function, Kernel
 
 _LANES = 32
+# Powers of two by which a weight may be over 1: then what weights are counted from follows the
+# largest score. 16 bits have larger weights as precisely as smaller ones.
+_MOST_GROWTH = 8.0
 
 
 class GroupAttentionTile(NamedTuple):
@@ -40,6 +43,7 @@ class GroupAttentionTile(NamedTuple):
     ordered: bool = False
     copiers: int = 0
     computed: int = 0
+    lazy: bool = True
 
     @property
     def threads(self) -> int:
@@ -228,7 +232,7 @@ def group_attender(what: GroupAttending, tile: GroupAttentionTile) -> Kernel:
     were computed by other launches, `scale` is that of scores in powers of two, and positive."""
     dtype, deep, wide, lanes = what
     a_tile, b_tile, stages, ordered = tile[:4]
-    copiers, computed = tile.copiers, tile.computed
+    copiers, computed, lazy = tile.copiers, tile.computed, tile.lazy
     groups, first_turn = a_tile // ROWS, 1 + 2 * stages
     across, along = b_tile // 8, wide * LINE // 8
     query_part, key_part = a_tile * LINE, b_tile * LINE
@@ -272,6 +276,8 @@ def group_attender(what: GroupAttending, tile: GroupAttentionTile) -> Kernel:
             most = td.maximum(most, td.shuffle_xor(most, 1))
             most = td.maximum(most, td.shuffle_xor(most, 2))
             # Without any score so far the peak is -infinity; -inf - -inf would be NaN.
+            if lazy:
+                most = most if (most - peaks[h]) * scale > td.f32(_MOST_GROWTH) else peaks[h]
             base = most if most > td.f32(-td.inf) else td.f32(0.0)
             base = base * scale
             shrinks[h] = td.exp2(td.fma(peaks[h], scale, -base))
@@ -492,12 +498,13 @@ def group_attender(what: GroupAttending, tile: GroupAttentionTile) -> Kernel:
                 weigh(scores, peaks, totals, shrinks, scale)
                 settle(0, totals[0], totals[1])
                 release(barriers, 1 + stages + before_stage)
-                for v in td.static_range(along):
-                    found = sums[v]
-                    sums[v] = four(
-                        found.x * shrinks[0], found.y * shrinks[0],
-                        found.z * shrinks[1], found.w * shrinks[1],
-                    )  # fmt: skip
+                if (not lazy) or td.vote_any(td.minimum(shrinks[0], shrinks[1]) < td.f32(1.0)):
+                    for v in td.static_range(along):
+                        found = sums[v]
+                        sums[v] = four(
+                            found.x * shrinks[0], found.y * shrinks[0],
+                            found.z * shrinks[1], found.w * shrinks[1],
+                        )  # fmt: skip
                 pack(scores, weights)
             release(barriers, 0)
             wait(barriers, 1 + stages + stage, parity)
