@@ -485,13 +485,11 @@ def _by_groups(arrays: _Arrays, p: Problem, done: int, tile: GroupAttentionTile)
         *[array for array, _ in placed.seen], placed.out, placed.norms,
         *[placed_at(start, each.strides) for (_, start), each in laid],
         p.queries, p.keys, p.depth, p.width, packed(Heads, *heads, 1),
-        _order(p, placed.right < p.keys - 1, tiles, every, blocks, together), placed.left, placed.right, placed.before, p.scale * attention.LOG2_E,
+        order_of(placed.right < p.keys - 1, tiles, every, blocks, together), placed.left, placed.right, placed.before, p.scale * attention.LOG2_E,
     )  # fmt: skip
 
 
-def _order(
-    p: Problem, paired: bool, tiles: int, heads: int, blocks: int, together: int
-) -> Packed:
+def order_of(paired: bool, tiles: int, heads: int, blocks: int, together: int) -> Packed:
     """How tiles of queries are dealt out, of which each head has so many. Where windows end, tiles
     are `paired`. Those of few heads are sorted; of many, so many that `together` fit a cache or
     blocks have two tiles each, and the others are rounds of the same length."""

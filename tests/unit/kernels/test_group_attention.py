@@ -15,7 +15,12 @@ from tests.support.ptx_device import ptx_device
 from treadle.kernels import attend as forward
 from treadle.kernels import attend_gradients as backward
 from treadle.kernels import attention_tiles
-from treadle.kernels.device_code.group_attention import GroupAttentionTile
+from treadle.kernels.device_code.group_attention import (
+    GroupAttentionTile,
+    Order,
+    iterations_of,
+    place_of,
+)
 from treadle.kernels.device_code.group_attention_gradients import GroupGradientTile
 from treadle.kernels.machine import Machine
 from treadle.lang import builtins
@@ -132,6 +137,41 @@ def test_shapes_and_windows(
     arrays = [drawn(rng, 1, *shape) for shape in shapes]
     check(arrays, drawn(rng, 1, heads, queries, width), left, right)
     assert launched == ALL
+
+
+def test_rounds_of_pairs_and_the_rest(card, small, rng, monkeypatch):
+    """Heads whose keys do not fit the cache together."""
+    monkeypatch.setattr(forward, "NEAR_BYTES", 1)
+    arrays = [drawn(rng, 1, 5, rows, 64) for rows in (131, 40, 40)]
+    found = attend(*map(td.asarray, arrays), window=(None, 0)).numpy()
+    near(found, exact(*arrays, arrays[0], None, 0)[0])
+
+
+@pytest.mark.parametrize(
+    ("heads", "tiles", "blocks", "together", "most"),
+    [(64, 32, 132, 16, 1.03), (33, 64, 132, 8, 1.03), (5, 3, 4, 1, 1.5), (1, 1, 1, 4, 1.0)],
+)
+@pytest.mark.parametrize("paired", [True, False])
+def test_all_tiles_are_dealt_out_evenly(heads, tiles, blocks, together, most, paired):
+    """Each once, and no block has much more than others, where tiles see more and more keys or
+    all as many."""
+
+    @td.kernel
+    def deal(found: td.Array[td.i32], order: Order, block_of: td.Array[td.i32]):
+        for block in range(blocks):
+            for iteration in range(iterations_of(order, tiles, block, blocks)):
+                head, tile = place_of(iteration, order, tiles, block, blocks)
+                found[head * tiles + tile] += 1
+                block_of[head * tiles + tile] = block
+
+    found, block_of = (td.zeros(heads * tiles, dtype=td.int32, device="cpu") for _ in range(2))
+    order = forward.order_of(paired, tiles, heads, blocks, together)
+    deal[1, 1](found, order, block_of)
+    assert found.numpy().tolist() == [1] * (heads * tiles)
+    lengths = np.tile(np.arange(tiles) + 1 if paired else np.ones(tiles, int), heads)
+    loads = np.bincount(block_of.numpy(), lengths, blocks)
+    fair = max(lengths.sum() / blocks, lengths.max())
+    assert loads.max() <= (most if paired else 1) * np.ceil(fair)
 
 
 def test_the_tables_tiles(card, launched, rng):
