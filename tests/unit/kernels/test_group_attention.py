@@ -48,7 +48,7 @@ def small(monkeypatch) -> None:
     monkeypatch.setattr(
         attention_tiles, "_GROUP_TILES", {256: GroupAttentionTile(128, 16, 2, True, 240)}
     )
-    tile = GroupGradientTile(64, 16, 2, 1)
+    tile = GroupGradientTile(64, 16, 3, 1, False, True)
     monkeypatch.setattr(attention_tiles, "_GROUP_GRADIENTS", {256: (tile, (tile,))})
 
 

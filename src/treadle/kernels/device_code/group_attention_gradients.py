@@ -338,7 +338,7 @@ def group_key_gradients(what: GroupDeriving, tile: GroupGradientTile) -> Kernel:
     of `group_query_gradient`."""
     dtype, deep, wide, result, lanes, value_lanes, of_keys, of_values, shared = what
     rows, others, stages, copiers = tile[:4]
-    tight, early = tile.tight, tile.early
+    tight, early = tile.tight, tile.early and of_keys and of_values
     warps, pairs = tile.threads // _LANES, others // 2
     across, loads = others // 8, -(-pairs // _LANES)
     along, value_along = deep * LINE // 8, wide * LINE // 8
