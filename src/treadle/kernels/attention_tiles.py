@@ -57,17 +57,17 @@ _KEY_GRADIENTS: dict[int, tuple[tuple[GradientTile, ...], ...]] = {
 }
 # Of groups of 128 threads, where a device has them.
 _GROUP_TILES: dict[int, GroupAttentionTile] = {
-    64: GroupAttentionTile(128, 192, 3, False, 240),
-    128: GroupAttentionTile(128, 176, 2, True, 240),
-    192: GroupAttentionTile(128, 64, 3, False, 240),
-    MOST_COLUMNS: GroupAttentionTile(128, 64, 2, False, 240),
+    64: GroupAttentionTile(192, 128, 4, True, 160),
+    128: GroupAttentionTile(128, 192, 2, True, 240),
+    192: GroupAttentionTile(128, 112, 2, True, 240),
+    MOST_COLUMNS: GroupAttentionTile(128, 80, 2, True, 240),
 }
 # For the gradient of the query; for those of both key and value, or one for each.
 _GROUP_GRADIENTS: dict[int, tuple[GroupGradientTile, tuple[GroupGradientTile, ...]]] = {
-    64: (GroupGradientTile(192, 64, 4, 160), (GroupGradientTile(128, 64, 4, 240),)),
-    128: (GroupGradientTile(128, 112, 2, 240), (GroupGradientTile(128, 64, 3),)),
-    192: (GroupGradientTile(128, 64, 2), (GroupGradientTile(64, 64, 2),) * 2),
-    MOST_COLUMNS: (GroupGradientTile(128, 48, 2), (GroupGradientTile(64, 64, 2),) * 2),
+    64: (GroupGradientTile(192, 64, 4, 160), (GroupGradientTile(128, 96, 3, 240),)),
+    128: (GroupGradientTile(128, 128, 2), (GroupGradientTile(128, 64, 3),)),
+    192: (GroupGradientTile(128, 80, 2, 240), (GroupGradientTile(64, 64, 2, 1),) * 2),
+    MOST_COLUMNS: (GroupGradientTile(128, 48, 2, 240), (GroupGradientTile(64, 64, 2, 1),) * 2),
 }
 _MODEST_GRADIENT = GradientTile(16, 16, 16)
 _FEW_OF_GROUP = 64  # rows

@@ -37,7 +37,12 @@ class MissingMembers(MachineFault):
 
 
 class NotYet(MissingMembers):
-    """What threads wait for, and others may still do."""
+    """What threads wait for, and others may still do. Those that `go_on` wait for nothing: they
+    only came with the others."""
+
+    def __init__(self, message: str, go_on: Any = None) -> None:
+        super().__init__(message)
+        self.go_on = go_on
 
 
 class GlobalMemory:

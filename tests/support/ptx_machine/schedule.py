@@ -92,6 +92,11 @@ class Schedule:
             except MissingMembers as fault:
                 if self._stuck or (self._program.structured and not isinstance(fault, NotYet)):
                     raise
+                some = getattr(fault, "go_on", None)
+                if some is not None and len(some):
+                    self._groups[key] = some
+                    threads = threads if threads is not None else self._layout.all
+                    threads = threads[~np.isin(threads, some)]
                 self._parked[key] = threads
                 continue
             self._moved = True

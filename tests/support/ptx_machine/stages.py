@@ -323,10 +323,14 @@ class Stages:
         threads = self.frame.all if threads is None else threads
         present = np.unique(self.frame.warps.warp[threads]).tolist()
         groups = {warp: self._group_of(warp) for warp in present}
-        for warp, group in groups.items():
-            begun = min(self.groups.get(each, 0) for each in group)
-            if begun < self.groups.get(warp, 0) - left:
-                raise NotYet(f"{one}: warps of the group multiply nothing")
+        early = [
+            warp
+            for warp, group in groups.items()
+            if min(self.groups.get(each, 0) for each in group) < self.groups.get(warp, 0) - left
+        ]
+        if early:
+            others = threads[~np.isin(self.frame.warps.warp[threads], early)]
+            raise NotYet(f"{one}: warps of the group multiply nothing", others)
         for warp, group in groups.items():
             done = self.groups.get(warp, 0) - left
             for each in group:  # they multiply together

@@ -46,9 +46,9 @@ def card(monkeypatch) -> Iterator[td.Device]:
 def small(monkeypatch) -> None:
     """Tiles that take the evaluator less time."""
     monkeypatch.setattr(
-        attention_tiles, "_GROUP_TILES", {256: GroupAttentionTile(128, 16, 2, True, 240)}
+        attention_tiles, "_GROUP_TILES", {256: GroupAttentionTile(128, 16, 3, True, 240)}
     )
-    tile = GroupGradientTile(64, 16, 3, 1, False, True)
+    tile = GroupGradientTile(64, 16, 3, 1)
     monkeypatch.setattr(attention_tiles, "_GROUP_GRADIENTS", {256: (tile, (tile,))})
 
 

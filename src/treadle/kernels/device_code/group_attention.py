@@ -27,10 +27,6 @@ from treadle.lang import builtins
 from treadle.lang.decorators import Function, Kernel
 
 _LANES = 32
-# Powers of two by which a weight may be over 1: then what weights are counted from follows the
-# largest score. 16 bits have larger weights as precisely as smaller ones.
-_MOST_GROWTH = 8.0
-
 
 class GroupAttentionTile(NamedTuple):
     """What a block computes at once: `queries`, 64 of them a group, and `keys`, of which `stages`
@@ -42,8 +38,7 @@ class GroupAttentionTile(NamedTuple):
     stages: int
     ordered: bool = False
     copiers: int = 0
-    computed: int = 0
-    lazy: bool = True
+    early: bool = False
 
     @property
     def threads(self) -> int:
@@ -165,20 +160,6 @@ class Order:
 
 
 @td.func
-def power_of(x):
-    """2 to a number of at most 0 by multiplications: 2 ** fraction is a polynomial, and what is
-    whole goes to the exponent. To 1e-4, which is less than what weights of 16 bits lose."""
-    x = td.where(x < td.f32(-127.0), td.f32(-127.0), x)  # NaN stays
-    shifted = x + td.f32(12582912.0)  # 1.5 * 2 ** 23: the whole number is in the lowest bits
-    part = x - (shifted - td.f32(12582912.0))
-    found = td.fma(part, td.f32(0.055009102), td.f32(0.24221098))
-    found = td.fma(found, part, td.f32(0.69328289))
-    found = td.fma(found, part, td.f32(1.0))
-    whole = td.bitcast((td.bitcast(shifted, td.u32) << td.u32(23)) + td.u32(0x3F800000), td.f32)
-    return found * whole
-
-
-@td.func
 def item_of(iteration, block, blocks):
     """The number of a block's tile: forth and back, so that none has the longest of each
     iteration."""
@@ -231,8 +212,7 @@ def group_attender(what: GroupAttending, tile: GroupAttentionTile) -> Kernel:
     places before its own to `right` places after it. `before` are the heads of the result that
     were computed by other launches, `scale` is that of scores in powers of two, and positive."""
     dtype, deep, wide, lanes = what
-    a_tile, b_tile, stages, ordered = tile[:4]
-    copiers, computed, lazy = tile.copiers, tile.computed, tile.lazy
+    a_tile, b_tile, stages, ordered, copiers, early = tile
     groups, first_turn = a_tile // ROWS, 1 + 2 * stages
     across, along = b_tile // 8, wide * LINE // 8
     query_part, key_part = a_tile * LINE, b_tile * LINE
@@ -276,8 +256,6 @@ def group_attender(what: GroupAttending, tile: GroupAttentionTile) -> Kernel:
             most = td.maximum(most, td.shuffle_xor(most, 1))
             most = td.maximum(most, td.shuffle_xor(most, 2))
             # Without any score so far the peak is -infinity; -inf - -inf would be NaN.
-            if lazy:
-                most = most if (most - peaks[h]) * scale > td.f32(_MOST_GROWTH) else peaks[h]
             base = most if most > td.f32(-td.inf) else td.f32(0.0)
             base = base * scale
             shrinks[h] = td.exp2(td.fma(peaks[h], scale, -base))
@@ -285,17 +263,13 @@ def group_attender(what: GroupAttending, tile: GroupAttentionTile) -> Kernel:
             total = totals[h] * shrinks[h]
             for j in td.static_range(across):
                 found = scores[j]
-                one = td.fma(found.x if h == 0 else found.z, scale, -base)
-                other = td.fma(found.y if h == 0 else found.w, scale, -base)
-                if computed > 0 and j % max(computed, 1) == computed - 1:
-                    one = power_of(one)
-                    other = power_of(other)
-                else:
-                    one = td.exp2(one)
-                    other = td.exp2(other)
                 if h == 0:
+                    one = td.exp2(td.fma(found.x, scale, -base))
+                    other = td.exp2(td.fma(found.y, scale, -base))
                     scores[j] = four(one, other, found.z, found.w)
                 else:
+                    one = td.exp2(td.fma(found.z, scale, -base))
+                    other = td.exp2(td.fma(found.w, scale, -base))
                     scores[j] = four(found.x, found.y, one, other)
                 total += one + other
             totals[h] = total
@@ -406,6 +380,9 @@ def group_attender(what: GroupAttending, tile: GroupAttentionTile) -> Kernel:
         turn_after = first_turn + (group + 1) % groups
         turn_parity = 1 if group == 0 else 0
         scores = td.local(across, four)
+        if early:
+            ahead = td.local(across, four)
+            both = (scores, ahead)
         weights = td.local(b_tile // INNER, words)
         sums = td.local(along, four)
         peaks = td.local(2, td.f32)
@@ -423,48 +400,80 @@ def group_attender(what: GroupAttending, tile: GroupAttentionTile) -> Kernel:
             wait(barriers, 0, iteration % 2)
             done += 1
             wait(barriers, 1 + stage, parity)
-            if ordered:
-                wait(barriers, own_turn, turn_parity)
-
-                turn_parity = 1 - turn_parity
-
-            begin(scores, query_tile, own, key_tiles, stage * key_size, True, True)
-            for part in td.static_range(1, deep):
-                multiply(
-                    scores, query_tile, own + part * query_part, key_tiles,
-                    stage * key_size + part * key_part, True, True,
-                )  # fmt: skip
-            if ordered:
-                hand(barriers, turn_after)
-            # Meanwhile: all groups have read the keys of the step before, and the values of that
-            # before it, or soon will have.
-            if iteration > 0:
-                (next_iteration, next_step, next_last, h0, h1, h2, line, v0, v1, v2) = load_next(
-                    key_tiles, value_tiles, barriers, key, value, done, key_at, value_at,
-                    queries, count, depth, width, heads, order, left, right, block, blocks,
-                    iterations, next_iteration, next_step, next_last, h0, h1, h2, line, v0, v1, v2,
-                )  # fmt: skip
-            settle(0)
-            release(barriers, 1 + stage)
-            start = first * b_tile
-            whole = (
-                start + b_tile <= count
-                and group_row + ROWS - 1 - left <= start
-                and start + b_tile - 1 - right <= group_row
-            )
-            if not whole:
-                hide(scores, start + lane % 4 * 2, own_row - left, own_row + right, count)
-            weigh(scores, peaks, totals, shrinks, scale)
-            pack(scores, weights)
-            for step in range(first + 1, last):
-                done += 1
-                before_stage = stage
-                before_parity = parity
-                stage += 1
-                if stage == stages:
-                    stage = 0
-                    parity = 1 - parity
-                wait(barriers, 1 + stage, parity)
+            if early:
+                begin(scores, query_tile, own, key_tiles, stage * key_size, True, True)
+                for part in td.static_range(1, deep):
+                    multiply(
+                        scores, query_tile, own + part * query_part, key_tiles,
+                        stage * key_size + part * key_part, True, True,
+                    )  # fmt: skip
+                settle(0)
+                done -= 1
+                for at in range(first, last, 2):
+                    for half in td.static_range(2):
+                        step = at + half
+                        if half == 0 or step < last:
+                            done += 1
+                            if iteration > 0 or step > first:
+                                (next_iteration, next_step, next_last, h0, h1, h2, line, v0, v1,
+                                 v2) = load_next(
+                                    key_tiles, value_tiles, barriers, key, value, done, key_at,
+                                    value_at, queries, count, depth, width, heads, order, left,
+                                    right, block, blocks, iterations, next_iteration, next_step,
+                                    next_last, h0, h1, h2, line, v0, v1, v2,
+                                )  # fmt: skip
+                            # The scores of the next step, or after the last of that once more.
+                            ahead_stage = stage
+                            ahead_parity = parity
+                            if step + 1 < last:
+                                ahead_stage += 1
+                                if ahead_stage == stages:
+                                    ahead_stage = 0
+                                    ahead_parity = 1 - parity
+                            wait(barriers, 1 + ahead_stage, ahead_parity)
+                            begin(
+                                both[1 - half], query_tile, own, key_tiles, ahead_stage * key_size,
+                                True, True,
+                            )  # fmt: skip
+                            for part in td.static_range(1, deep):
+                                multiply(
+                                    both[1 - half], query_tile, own + part * query_part, key_tiles,
+                                    ahead_stage * key_size + part * key_part, True, True,
+                                )  # fmt: skip
+                            start = step * b_tile
+                            whole = (
+                                start + b_tile <= count
+                                and group_row + ROWS - 1 - left <= start
+                                and start + b_tile - 1 - right <= group_row
+                            )
+                            if not whole:
+                                hide(
+                                    both[half], start + lane % 4 * 2, own_row - left,
+                                    own_row + right, count,
+                                )  # fmt: skip
+                            weigh(both[half], peaks, totals, shrinks, scale)
+                            settle(0, totals[0], totals[1])
+                            release(barriers, 1 + stage)
+                            if step > first:
+                                release(barriers, 1 + stages + before_stage)
+                            for v in td.static_range(along):
+                                found = sums[v]
+                                sums[v] = four(
+                                    found.x * shrinks[0], found.y * shrinks[0],
+                                    found.z * shrinks[1], found.w * shrinks[1],
+                                )  # fmt: skip
+                            pack(both[half], weights)
+                            wait(barriers, 1 + stages + stage, parity)
+                            add_held(
+                                sums, weights, value_tiles, stage * value_size, False, b_tile
+                            )
+                            before_stage = stage
+                            stage += 1
+                            if stage == stages:
+                                stage = 0
+                                parity = 1 - parity
+                release(barriers, 0)
+            else:
                 if ordered:
                     wait(barriers, own_turn, turn_parity)
 
@@ -476,18 +485,19 @@ def group_attender(what: GroupAttending, tile: GroupAttentionTile) -> Kernel:
                         scores, query_tile, own + part * query_part, key_tiles,
                         stage * key_size + part * key_part, True, True,
                     )  # fmt: skip
-                wait(barriers, 1 + stages + before_stage, before_parity)
-                add_held(sums, weights, value_tiles, before_stage * value_size, False, b_tile)
                 if ordered:
                     hand(barriers, turn_after)
-                (next_iteration, next_step, next_last, h0, h1, h2, line, v0, v1, v2) = load_next(
-                    key_tiles, value_tiles, barriers, key, value, done, key_at, value_at,
-                    queries, count, depth, width, heads, order, left, right, block, blocks,
-                    iterations, next_iteration, next_step, next_last, h0, h1, h2, line, v0, v1, v2,
-                )  # fmt: skip
-                settle(1)
+                # Meanwhile: all groups have read the keys of the step before, and the values of that
+                # before it, or soon will have.
+                if iteration > 0:
+                    (next_iteration, next_step, next_last, h0, h1, h2, line, v0, v1, v2) = load_next(
+                        key_tiles, value_tiles, barriers, key, value, done, key_at, value_at,
+                        queries, count, depth, width, heads, order, left, right, block, blocks,
+                        iterations, next_iteration, next_step, next_last, h0, h1, h2, line, v0, v1, v2,
+                    )  # fmt: skip
+                settle(0)
                 release(barriers, 1 + stage)
-                start = step * b_tile
+                start = first * b_tile
                 whole = (
                     start + b_tile <= count
                     and group_row + ROWS - 1 - left <= start
@@ -496,19 +506,59 @@ def group_attender(what: GroupAttending, tile: GroupAttentionTile) -> Kernel:
                 if not whole:
                     hide(scores, start + lane % 4 * 2, own_row - left, own_row + right, count)
                 weigh(scores, peaks, totals, shrinks, scale)
-                settle(0, totals[0], totals[1])
-                release(barriers, 1 + stages + before_stage)
-                if (not lazy) or td.vote_any(td.minimum(shrinks[0], shrinks[1]) < td.f32(1.0)):
+                pack(scores, weights)
+                for step in range(first + 1, last):
+                    done += 1
+                    before_stage = stage
+                    before_parity = parity
+                    stage += 1
+                    if stage == stages:
+                        stage = 0
+                        parity = 1 - parity
+                    wait(barriers, 1 + stage, parity)
+                    if ordered:
+                        wait(barriers, own_turn, turn_parity)
+
+                        turn_parity = 1 - turn_parity
+
+                    begin(scores, query_tile, own, key_tiles, stage * key_size, True, True)
+                    for part in td.static_range(1, deep):
+                        multiply(
+                            scores, query_tile, own + part * query_part, key_tiles,
+                            stage * key_size + part * key_part, True, True,
+                        )  # fmt: skip
+                    wait(barriers, 1 + stages + before_stage, before_parity)
+                    add_held(sums, weights, value_tiles, before_stage * value_size, False, b_tile)
+                    if ordered:
+                        hand(barriers, turn_after)
+                    (next_iteration, next_step, next_last, h0, h1, h2, line, v0, v1, v2) = load_next(
+                        key_tiles, value_tiles, barriers, key, value, done, key_at, value_at,
+                        queries, count, depth, width, heads, order, left, right, block, blocks,
+                        iterations, next_iteration, next_step, next_last, h0, h1, h2, line, v0, v1, v2,
+                    )  # fmt: skip
+                    settle(1)
+                    release(barriers, 1 + stage)
+                    start = step * b_tile
+                    whole = (
+                        start + b_tile <= count
+                        and group_row + ROWS - 1 - left <= start
+                        and start + b_tile - 1 - right <= group_row
+                    )
+                    if not whole:
+                        hide(scores, start + lane % 4 * 2, own_row - left, own_row + right, count)
+                    weigh(scores, peaks, totals, shrinks, scale)
+                    settle(0, totals[0], totals[1])
+                    release(barriers, 1 + stages + before_stage)
                     for v in td.static_range(along):
                         found = sums[v]
                         sums[v] = four(
                             found.x * shrinks[0], found.y * shrinks[0],
                             found.z * shrinks[1], found.w * shrinks[1],
                         )  # fmt: skip
-                pack(scores, weights)
-            release(barriers, 0)
-            wait(barriers, 1 + stages + stage, parity)
-            add_held(sums, weights, value_tiles, stage * value_size, False, b_tile)
+                    pack(scores, weights)
+                release(barriers, 0)
+                wait(barriers, 1 + stages + stage, parity)
+                add_held(sums, weights, value_tiles, stage * value_size, False, b_tile)
             # The next queries, once all groups have read these.
             head = now
             r = own_row + lane % 2 * 8
@@ -522,11 +572,14 @@ def group_attender(what: GroupAttending, tile: GroupAttentionTile) -> Kernel:
                     now // heads.third % heads.second, now % heads.third,
                 )  # fmt: skip
             settle(0)
-            release(barriers, 1 + stages + stage)
-            stage += 1
-            if stage == stages:
-                stage = 0
-                parity = 1 - parity
+            if early:
+                release(barriers, 1 + stages + before_stage)
+            else:
+                release(barriers, 1 + stages + stage)
+                stage += 1
+                if stage == stages:
+                    stage = 0
+                    parity = 1 - parity
             factors = td.local(2, td.f32)
             for h in td.static_range(2):
                 total = totals[h]

@@ -40,7 +40,6 @@ class GroupGradientTile(NamedTuple):
     others: int
     stages: int
     copiers: int = 0
-    tight: bool = False
     early: bool = False
 
     @property
@@ -103,8 +102,7 @@ def group_query_gradient(what: GroupDeriving, tile: GroupGradientTile) -> Kernel
     A query sees keys from `left` places before its own to `right` places after it. `scale` is that
     of scores in powers of two, `factor` that of the results."""
     dtype, deep, wide, result, lanes = what[:5]
-    rows, others, stages, copiers = tile[:4]
-    tight, early = tile.tight, tile.early
+    rows, others, stages, copiers, early = tile
     across, along = others // 8, deep * LINE // 8
     own_part, part_size = rows * LINE, others * LINE
     key_size, value_size = deep * part_size, wide * part_size
@@ -337,8 +335,8 @@ def group_key_gradients(what: GroupDeriving, tile: GroupGradientTile) -> Kernel:
     of the heads that share the keys, of which the axes are `sharers`. The other arguments are those
     of `group_query_gradient`."""
     dtype, deep, wide, result, lanes, value_lanes, of_keys, of_values, shared = what
-    rows, others, stages, copiers = tile[:4]
-    tight, early = tile.tight, tile.early and of_keys and of_values
+    rows, others, stages, copiers, early = tile
+    early = early and of_keys and of_values
     warps, pairs = tile.threads // _LANES, others // 2
     across, loads = others // 8, -(-pairs // _LANES)
     along, value_along = deep * LINE // 8, wide * LINE // 8
@@ -619,13 +617,8 @@ def group_key_gradients(what: GroupDeriving, tile: GroupGradientTile) -> Kernel:
                         weight.x * (slope.x - pair.z), weight.y * (slope.y - pair.w),
                         weight.z * (slope.z - pair.z), weight.w * (slope.w - pair.w),
                     )  # fmt: skip
-                if tight:
-                    settle(0)
-                    pack(slopes, weights)
-                    add_held(of_key, weights, query_tiles, query_from, False, others)
-                else:
-                    pack(slopes, held)
-                    add_held(of_key, held, query_tiles, query_from, False, others)
+                pack(slopes, held)
+                add_held(of_key, held, query_tiles, query_from, False, others)
             if early:
                 settle(1)  # the next scores are there
             before = stage
