@@ -4,6 +4,7 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
 
 import numpy as np
 import pytest
@@ -14,13 +15,21 @@ from treadle.codegen.records import Options
 from treadle.core.dim3 import Dim3
 from treadle.drivers.cuda.modules import link_ptx
 from treadle.ir.signature import Signature
+from treadle.kernels import attention_tiles
 from treadle.kernels.convolve_groups import TILES, WEIGHT_TILES
+from treadle.kernels.device_code.group_attention import GroupAttending, group_attender, lines_of
+from treadle.kernels.device_code.group_attention_gradients import (
+    GroupDeriving,
+    group_key_gradients,
+    group_query_gradient,
+)
 from treadle.kernels.device_code.group_convolution import group_convolver
 from treadle.kernels.device_code.group_convolution_weights import group_weight_summer
 from treadle.kernels.device_code.group_product import group_multiplier
 from treadle.kernels.device_code.matrix_product import Form, Loading
 from treadle.kernels.matrix_check import usable_groups, usable_products
 from treadle.kernels.tiles import GROUP_TILES
+from treadle.lang.decorators import Kernel
 from treadle.runtime import settings
 from treadle.runtime.arguments import declared_arguments
 from treadle.runtime.build import target_of
@@ -207,8 +216,8 @@ def launch_new():
 
 
 def test_what_the_driver_says_of_tiles(card):
-    """Hopper's products as the card's own assembler makes them: sums in registers, and no advice
-    (C75..) that multiplications were made to wait for each other."""
+    """Hopper's products and attention as the card's own assembler makes them: sums in registers,
+    and no advice (C75..) that multiplications were made to wait for each other."""
     device = td.device("cuda")
     if not device.traits.group_products:
         return
@@ -223,6 +232,8 @@ def test_what_the_driver_says_of_tiles(card):
     largest = next(iter(GROUP_TILES))
     kernels = [
         *((group_multiplier(form, tile), tile.threads) for tile in GROUP_TILES),
+        *((group_multiplier(form, tile), tile.threads) for tile in [largest.for_operands(8)]),
+        *_attention(),
         *((group_multiplier(other, largest), largest.threads) for other in others),
         *((group_convolver(td.float16, tile, True, True), tile.threads) for tile in TILES),
         *((group_weight_summer(td.float16, tile), tile.threads) for tile in WEIGHT_TILES),
@@ -238,6 +249,20 @@ def test_what_the_driver_says_of_tiles(card):
         # Spilled registers are local memory, and where there are some, another line counts them.
         assert "registers" in remarks
         assert re.search(r"\b[1-9]\d* (bytes spill|bytes lmem|stack)", remarks) is None, remarks
+
+
+def _attention() -> Iterator[tuple[Kernel, int]]:
+    """The kernels of the tables, for heads of each number of columns."""
+    for columns, tile in attention_tiles._GROUP_TILES.items():
+        lines = lines_of(columns)
+        yield group_attender(GroupAttending(td.float16, lines, lines, 4), tile), tile.threads
+    for columns, (query, keys) in attention_tiles._GROUP_GRADIENTS.items():
+        lines = lines_of(columns)
+        what = GroupDeriving(td.float16, lines, lines, td.float16, 4, 4, shared=False)
+        yield group_query_gradient(what, query), query.threads
+        for i, tile in enumerate(keys):
+            part = what._replace(keys=i == 0, values=i == 1) if len(keys) > 1 else what
+            yield group_key_gradients(part, tile), tile.threads
 
 
 @pytest.mark.parametrize("how", ["float16", "float32", "tf32"])
