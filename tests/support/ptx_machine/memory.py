@@ -33,16 +33,16 @@ class MachineFault(PtxError):
 
 
 class MissingMembers(MachineFault):
-    """Threads that a mask names are elsewhere: they may come yet, or return."""
+    """Threads that a mask names are elsewhere: they may come yet, or return. Those that `go_on`
+    lack nobody: they only came with the others."""
+
+    def __init__(self, message: str, go_on: Any = ()) -> None:
+        super().__init__(message)
+        self.go_on = go_on
 
 
 class NotYet(MissingMembers):
-    """What threads wait for, and others may still do. Those that `go_on` wait for nothing: they
-    only came with the others."""
-
-    def __init__(self, message: str, go_on: Any = None) -> None:
-        super().__init__(message)
-        self.go_on = go_on
+    """What threads wait for, and others may still do."""
 
 
 class GlobalMemory:

@@ -90,13 +90,14 @@ class Schedule:
             try:
                 condition = code(block, threads)
             except MissingMembers as fault:
-                if self._stuck or (self._program.structured and not isinstance(fault, NotYet)):
+                # In a structured program threads are together, but for those that wait alone.
+                together = self._program.structured and not self._parked
+                if self._stuck or (together and not isinstance(fault, NotYet)):
                     raise
-                some = getattr(fault, "go_on", None)
-                if some is not None and len(some):
-                    self._groups[key] = some
-                    threads = threads if threads is not None else self._layout.all
-                    threads = threads[~np.isin(threads, some)]
+                if len(fault.go_on):
+                    self._groups[key] = fault.go_on
+                    threads = self._layout.all if threads is None else threads
+                    threads = threads[~np.isin(threads, fault.go_on)]
                 self._parked[key] = threads
                 continue
             self._moved = True

@@ -55,10 +55,12 @@ class Warps:
         missing = mask & self.running[warp] & ~present
         if np.any(missing):
             at = int(np.flatnonzero(missing)[0])
+            some = np.arange(len(self.warp))[threads]
             raise MissingMembers(
                 f"{one}: the mask 0x{int(np.broadcast_to(mask, warp.shape)[at]):08x} names lanes "
                 f"that are elsewhere (0x{int(missing[at]):08x}); lanes here: "
-                f"0x{int(present[at]):08x}"
+                f"0x{int(present[at]):08x}",
+                some[~np.isin(warp, warp[missing != 0])],
             )
         outside = (mask & self.bit[threads]) == 0
         if np.any(outside):

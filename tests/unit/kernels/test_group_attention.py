@@ -272,13 +272,13 @@ def test_a_held_factor(rng, name):
     def multiply(x: td.Array[td.f16], y: td.Array[td.f16], out: td.Array[td.f32]):
         left = td.shared(64 * 64, td.f16)
         right = td.shared(2 * 80 * 64, td.f16)
-        barriers = td.shared(4, td.u64)
+        barriers = td.shared(10, td.u64)
         sums = td.local(16, four)
         held = td.local(2, words)
         t = td.thread_idx.x
         for j in td.static_range(16):
             sums[j] = four(td.inf)
-        builtins.prepare_stages(barriers, 2)
+        builtins.prepare_stages(barriers, 5)
         builtins.claim_stage(barriers, 0, 1, (64 + 2 * 80) * 128)
         builtins.copy_tile(left, 0, barriers, 0, x, 0, (64, 64, 1), (64, 4096), (0, 0, 0), 64)
         for part in td.static_range(2):
@@ -296,8 +296,8 @@ def test_a_held_factor(rng, name):
             high = td.where(line == at + td.u32(1), td.u32(0x3C000000), td.u32(0))
             held[k] = words(low | high, td.u32(0), td.u32(0), low | high)
         builtins.settle_products(0)
-        builtins.hand_stage(barriers, 1)
-        builtins.wait_stage(barriers, 1, 0)
+        builtins.hand_stage(barriers, 1 + t // 32)
+        builtins.wait_stage(barriers, 1 + t // 32, 0)
         builtins.multiply_held(sums, held, right, 32 * 64, False, 80)
         builtins.settle_products(0, td.f32(1.0))
         for j in td.static_range(16):

@@ -22,6 +22,7 @@ from treadle.ir.types import Scalar, Vector, size_of
 
 _ARCHITECTURE, _VERSION = 90, (8, 0)
 _MIXED_VERSION = (8, 4)  # for factors of integers with and without signs
+_WARP = 32  # threads
 _RELEASED = 8  # bytes from a stage's first word to its second
 _PLACE = 0x3FFFF  # the bits of an address that say where in a block's shared memory
 _INNER = 32  # bytes of the inner axis that an instruction multiplies
@@ -60,7 +61,7 @@ def staged(body: Expressions, maps: TensorMaps, node: n.Staged) -> None:
         case "release":
             _release(body, maps, body.address(node.places[0]).moved(_RELEASED))
         case "hand":
-            first = when(_chosen(body, stages.GROUP))
+            first = when(_chosen(body, _WARP))
             place = memory.operand(body.e, body.address(node.places[0]))
             body.e.do("mbarrier.arrive.shared::cta.b64", "_", place, guard=first)
         case "multiply" | "product" | "multiply_held":

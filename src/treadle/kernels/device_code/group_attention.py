@@ -49,7 +49,7 @@ class GroupAttentionTile(NamedTuple):
         """Of shared memory, for so many columns of queries and values."""
         deep, wide = lines_of(depth), lines_of(width)
         rows = self.queries * deep + self.stages * self.keys * (deep + wide)
-        return rows * LINE_BYTES + 16 * (1 + 2 * self.stages + self.queries // ROWS)
+        return rows * LINE_BYTES + 16 * (1 + 2 * self.stages + self.threads // _LANES)
 
 
 class GroupAttending(NamedTuple):
@@ -213,7 +213,7 @@ def group_attender(what: GroupAttending, tile: GroupAttentionTile) -> Kernel:
     were computed by other launches, `scale` is that of scores in powers of two, and positive."""
     dtype, deep, wide, lanes = what
     a_tile, b_tile, stages, ordered, copiers, early = tile
-    groups, first_turn = a_tile // ROWS, 1 + 2 * stages
+    warps, first_turn = tile.threads // _LANES, 1 + 2 * stages
     across, along = b_tile // 8, wide * LINE // 8
     query_part, key_part = a_tile * LINE, b_tile * LINE
     key_size, value_size = deep * key_part, wide * key_part
@@ -333,8 +333,8 @@ def group_attender(what: GroupAttending, tile: GroupAttentionTile) -> Kernel:
         key_tiles = td.shared(stages * key_size, dtype)
         value_tiles = td.shared(stages * value_size, dtype)
         # The stage of the queries, those of keys, those of values, and one for the turn of
-        # each group.
-        barriers = td.shared(2 * (first_turn + groups), td.u64)
+        # each warp: it comes after that of the same warp of the group before.
+        barriers = td.shared(2 * (first_turn + warps), td.u64)
         t = td.thread_idx.x
         # The same for the threads of a warp, which assemblers see: its numbers are uniform.
         group = td.shuffle(t // GROUP, 0)
@@ -345,7 +345,7 @@ def group_attender(what: GroupAttending, tile: GroupAttentionTile) -> Kernel:
         own = group * (ROWS * LINE)
         own_line = t % GROUP // _LANES * 16 + lane // 4
 
-        prepare(barriers, first_turn + groups, 1, 1, copiers)
+        prepare(barriers, first_turn + warps, 1, 1, copiers)
         # The tile of queries that is computed, and what is loaded next: keys of a step,
         # and the values of the keys that were loaded last, from `line` on.
         now, top, first, last = tile_of(0, order, block, blocks, queries, count, left, right)
@@ -376,8 +376,9 @@ def group_attender(what: GroupAttending, tile: GroupAttentionTile) -> Kernel:
         parity = 0
         before_stage = 0
         before_parity = 0
-        own_turn = first_turn + group
-        turn_after = first_turn + (group + 1) % groups
+        warp = td.shuffle(t // _LANES, 0)
+        own_turn = first_turn + warp
+        turn_after = first_turn + (warp + GROUP // _LANES) % warps
         turn_parity = 1 if group == 0 else 0
         scores = td.local(across, four)
         if early:
