@@ -13,7 +13,7 @@ from typing import Any
 import numpy  # noqa: ICN001
 
 import treadle.numpy as ours
-from treadle.numpy.arrays import Values, generic, ndarray
+from treadle.numpy.arrays import Values, ndarray
 
 DTYPES = (
     "float64", "float32", "int64", "int32", "bool", "complex128", "uint8", "int8", "float16",
@@ -154,7 +154,7 @@ def _check_error(error: Exception, text: str, names: dict[str, Any]) -> None:
 
 def compare(found: Any, wanted: Any, tolerance: float = 0.0) -> None:
     """Different if two results differ."""
-    if isinstance(wanted, numpy.generic) or isinstance(found, generic):
+    if isinstance(wanted, numpy.generic) or isinstance(found, numpy.generic):
         # On the CPU elements are NumPy's own scalars.
         if type(found) is not type(wanted) and not isinstance(found, Values):
             raise Different(f"{type(found).__name__} for {type(wanted).__name__}")

@@ -176,6 +176,15 @@ def test_reductions_into_arrays_of_other_dtypes() -> None:
         _same(f"z = {place}; np.{name}({y}, axis=0, out=z); z", x=x)
 
 
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "int32", "uint8"])
+def test_edges_of_bins_are_computed_in_the_arrays_dtype(dtype: str) -> None:
+    random = numpy.random.default_rng()
+    for count in (1, 7):
+        x = random.uniform(0, 9, count).astype(dtype)
+        for mine, wanted in zip(np.histogram(np.asarray(x), 7), numpy.histogram(x, 7), strict=True):
+            numpy.testing.assert_array_equal(numpy.asarray(mine), wanted, strict=True)
+
+
 # --- what is particular ---------------------------------------------------------------------------
 
 

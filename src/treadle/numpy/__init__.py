@@ -17,14 +17,14 @@ from treadle.numpy.ufunc_names import ALIASES, UFUNCS
 _OWN = (
     "False_ ScalarType True_ base_repr binary_repr bool bool_ byte cdouble complex128 complex64 "
     "complexfloating csingle double dtype dtypes e euler_gamma exceptions float16 float32 "
-    "float64 floating format_float_positional format_float_scientific get_printoptions half "
-    "inexact inf int16 int32 int64 int8 int_ intc integer intp isdtype issubdtype little_endian "
-    "long longlong mintypecode nan ndindex newaxis number pi printoptions promote_types "
-    "set_printoptions short signedinteger single typecodes typename ubyte uint uint16 uint32 "
-    "uint64 uint8 uintc uintp ulong ulonglong unsignedinteger ushort"
+    "float64 floating format_float_positional format_float_scientific generic get_printoptions "
+    "half inexact inf int16 int32 int64 int8 int_ intc integer intp isdtype issubdtype "
+    "little_endian long longlong mintypecode nan ndindex newaxis number pi printoptions "
+    "promote_types set_printoptions short signedinteger single typecodes typename ubyte uint "
+    "uint16 uint32 uint64 uint8 uintc uintp ulong ulonglong unsignedinteger ushort"
 )
 NAMES = {
-    "treadle.numpy.arrays": "generic ndarray wrap",
+    "treadle.numpy.arrays": "ndarray wrap",
     "treadle.numpy.attributes": "flatiter",
     "treadle.numpy.broadcasting": "broadcast",
     "treadle.numpy.callbacks": (

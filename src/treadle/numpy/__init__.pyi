@@ -32,6 +32,7 @@ from numpy import float64 as float64
 from numpy import floating as floating
 from numpy import format_float_positional as format_float_positional
 from numpy import format_float_scientific as format_float_scientific
+from numpy import generic as generic
 from numpy import get_printoptions as get_printoptions
 from numpy import half as half
 from numpy import inexact as inexact
@@ -83,7 +84,6 @@ from treadle.numpy import random as random
 from treadle.numpy import testing as testing
 from treadle.numpy import typing as typing
 from treadle.numpy.absent import missing as missing
-from treadle.numpy.arrays import generic as generic
 from treadle.numpy.arrays import ndarray as ndarray
 from treadle.numpy.arrays import wrap as wrap
 from treadle.numpy.attributes import flatiter as flatiter

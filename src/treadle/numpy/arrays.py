@@ -1,10 +1,10 @@
-"""`np.ndarray` and `np.generic`: tensors of treadle with NumPy's attributes, methods and operators.
+"""`np.ndarray` and its elements: tensors of treadle with NumPy's attributes, methods and operators.
 
 Both hold a tensor of treadle and nothing else. What NumPy returns as a scalar (`x[0]`, `x.sum()`)
 is NumPy's own scalar where memory is the process's own, as on the CPU. A GPU would have to be
-waited for, so there it is a `generic`: an element on the device, which is computed when it is
-needed, as other values are, and which is never written to. `x.td` is the tensor, and `wrap(t)`
-shows one of treadle's as an array. Functions in `operations` compute with tensors; `adapting` hands
+waited for, so there it is an `Element` of the device, which is computed when it is needed, as other
+values are, and which is never written to. `x.td` is the tensor, and `wrap(t)` shows one of
+treadle's as an array. Functions in `operations` compute with tensors; `adapting` hands
 them the arguments unwrapped and wraps what they return.
 """
 
@@ -60,32 +60,17 @@ class ndarray(Values):
         return made
 
 
-class _Elements(type):
-    """NumPy's own scalars are elements, too."""
-
-    def __instancecheck__(cls, instance: object) -> bool:
-        return issubclass(type(instance), (cls, np.generic) if cls is generic else cls)
-
-
-class generic(Values, metaclass=_Elements):
-    """What NumPy returns as a scalar: its own one on the CPU. On a GPU an element of the device,
-    computed when it is needed. There is a class of them for each dtype, which `isinstance` takes
-    for NumPy's: `np.float64`, and so `float`.
-
-    >>> import treadle.numpy as np
-    >>> x = np.arange(4.0)
-    >>> x[3], float(x.sum()), f"{x.mean():.2f}", isinstance(x.sum(), np.generic)
-    (np.float64(3.0), 6.0, '1.50', True)
+class Element(Values):
+    """An element on its device, where NumPy has a scalar: read-only, computed when it is needed.
+    There is a class of them for each dtype, which `isinstance` takes for NumPy's: `np.float64`, and
+    so `float`.
     """
 
     __slots__ = ()
 
     def __new__(cls, *args: Any) -> Any:
         """A scalar of NumPy's: `type(x.sum())(3)` is `np.float64(3)`."""
-        kind = _SCALARS.get(cls.__name__)
-        if kind is None:
-            raise TypeError("cannot create 'generic' instances: use np.array, or np.float64")
-        return kind(*args)
+        return _SCALARS[cls.__name__](*args)
 
     def __hash__(self) -> int:
         return hash(self._inner.item())
@@ -97,15 +82,16 @@ class generic(Values, metaclass=_Elements):
         return getattr(scalar(self._inner), name)
 
 
-def _element_class(name: str, kind: type[np.generic]) -> _Elements:
+def _element_class(kind: type[np.generic]) -> type[Element]:
     names = {"__slots__": (), "__class__": property(lambda self: kind), "__module__": __name__}
-    return _Elements(name, (generic,), names)
+    return type(kind.__name__, (Element,), names)
 
 
 # By names of dtypes: NumPy's scalars, and the classes of elements on devices.
 _SCALARS = {each.name: each.numpy.type for each in ALL_DTYPES if each.name != "bfloat16"}
-_ELEMENTS = {name: _element_class(name, kind) for name, kind in _SCALARS.items()}
-HELD: frozenset[type] = frozenset([ndarray, generic, *_ELEMENTS.values()])
+_ELEMENTS = {name: _element_class(kind) for name, kind in _SCALARS.items()}
+_OTHERS = _element_class(np.generic)  # type: ignore[type-abstract]
+HELD: frozenset[type] = frozenset([ndarray, _OTHERS, *_ELEMENTS.values()])
 
 
 def is_read_at_once(inner: Inner) -> bool:
@@ -133,7 +119,7 @@ def value_of(inner: Inner) -> Any:
     """A tensor of treadle as a result of NumPy's: without axes it is an element."""
     if not inner.shape and is_read_at_once(inner):
         return scalar(inner)
-    kind: Any = ndarray if inner.shape else _ELEMENTS.get(inner.dtype.name, generic)
+    kind: Any = ndarray if inner.shape else _ELEMENTS.get(inner.dtype.name, _OTHERS)
     made: Any = object.__new__(kind)
     made._inner = inner
     return made

@@ -9,7 +9,7 @@ import numpy as np
 
 from treadle.core.dtypes import DType
 from treadle.numpy import promotion
-from treadle.numpy.arrays import Values, generic, unwrapped
+from treadle.numpy.arrays import Values, unwrapped
 from treadle.runtime import devices
 
 
@@ -95,7 +95,7 @@ def isscalar(element: Any) -> bool:
     >>> np.isscalar(3), np.isscalar(np.arange(3)[0]), np.isscalar(np.arange(3))
     (True, True, False)
     """
-    return isinstance(element, generic) or np.isscalar(element)
+    return np.isscalar(element)
 
 
 def iterable(y: Any) -> bool:

@@ -42,10 +42,23 @@ def _in_dtype(given: list[Inner], dtype: Any, casting: str) -> list[Inner]:
     return [converted(each, wanted) for each in given]
 
 
+def _are_alike(values: Any, axis: Any) -> bool:
+    """Whether a list has several tensors of one dtype and as many axes, of which `axis` is one."""
+    if type(values) is not list or len(values) < 2 or type(values[0]) is not Inner:
+        return False
+    dtype, count = values[0].dtype, len(values[0].shape)
+    for each in values:
+        if type(each) is not Inner or each.dtype is not dtype or len(each.shape) != count:
+            return False
+    return type(axis) is int and -count <= axis < count
+
+
 def concatenate(
     arrays: Any, axis: Any = 0, *, dtype: Any = None, casting: str = "same_kind"
 ) -> Inner:
     """Arrays one after the other along an axis; flattened with axis=None."""
+    if dtype is None and _are_alike(arrays, axis):
+        return td.concat(arrays, axis=axis)
     given = _arrays(*_several(arrays))
     if not given:
         raise ValueError("need at least one array to concatenate")
@@ -68,6 +81,12 @@ concat = concatenate
 
 def stack(arrays: Any, axis: int = 0, *, dtype: Any = None, casting: str = "same_kind") -> Inner:
     """Arrays of one shape along a new axis."""
+    if (
+        dtype is None
+        and _are_alike(arrays, axis)
+        and all(e.shape == arrays[0].shape for e in arrays)
+    ):
+        return td.stack(arrays, axis=axis)
     given = _arrays(*_several(arrays))
     if not given:
         raise ValueError("need at least one array to stack")

@@ -430,6 +430,8 @@ def _edges(x: Inner, bins: Any, range: Any, weights: Any) -> Inner:
         raise TypeError("`bins` must be an integer, a string, or an array") from None
     if count < 1:
         raise ValueError("`bins` must be positive, when an integer")
+    low: Any
+    high: Any
     if range is not None:
         low, high = (float(each) for each in range)
         if low > high:
@@ -439,7 +441,8 @@ def _edges(x: Inner, bins: Any, range: Any, weights: Any) -> Inner:
     elif not x.size:
         low, high = 0.0, 1.0
     else:
-        low, high = (float(each) for each in td.stack([td.min(x), td.max(x)]).tolist())
+        # In the array's dtype, in which NumPy then computes the edges.
+        low, high = td.stack([td.min(x), td.max(x)]).numpy()
         if not (math.isfinite(low) and math.isfinite(high)):
             raise ValueError(f"autodetected range of [{low}, {high}] is not finite")
     if low == high:
