@@ -95,7 +95,7 @@ def taken(value: Any, device: Any, tracked: list[tuple[Any, Any]]) -> Any:
             if original is value:
                 return made
         made = _made(value, device)
-        if value.requires_grad:
+        if value.requires_grad and value.layout is torch.strided:
             made.requires_grad_()
             tracked.append((made, value))
         return made
@@ -125,6 +125,9 @@ def taken(value: Any, device: Any, tracked: list[tuple[Any, Any]]) -> Any:
 
 def _made(value: Any, device: Any) -> Any:
     """A tensor of PyTorch's as the door's; a part of more memory as one, too."""
+    if value.layout is not torch.strided:
+        dense = door.wrap(comparing.td.asarray(comparing.to_numpy(value), device=device))
+        return dense.to_sparse(getattr(door, str(value.layout).removeprefix("torch.")))
     stored = value.untyped_storage().nbytes() // value.element_size()
     if stored != value.numel() and value.is_leaf and not value.is_conj() and value.numel():
         memory = value.detach().as_strided((stored,), (1,), 0)
@@ -136,7 +139,7 @@ def _made(value: Any, device: Any) -> Any:
 def inner(value: Any) -> Any:
     """Results of the door's as treadle's tensors."""
     if isinstance(value, door.Tensor):
-        return value.td
+        return (value if value.layout is door.strided else value.to_dense()).td
     assert not isinstance(value, comparing.td.Tensor), "a tensor of treadle, not one of PyTorch's"
     if isinstance(value, dict):
         return {key: inner(each) for key, each in value.items()}
@@ -194,14 +197,16 @@ def _check_sample(
             found = call(*mine, **keywords)
         label = f"{what} {variant}"
         _compare_kinds(found, wanted, label)
+        is_sparse = isinstance(wanted, torch.Tensor) and wanted.layout is not torch.strided
+        expected = wanted.to_dense() if is_sparse else wanted
         if operator.name.startswith(_UNDEFINED) or _is_drawn(operator.name, sample):
             continue
         looser = unspecified.LOOSER.get(operator.name, 1.0)
-        comparing.compare(inner(found), wanted, label, looser)
+        comparing.compare(inner(found), expected, label, looser)
         is_compared = operator.name not in unspecified.GRADIENTS_NOT_COMPARED
         if not variant and is_compared:  # the method is the same function
             ours = [(one.td, other) for one, other in tracked]
-            comparing.compare_gradients(inner(found), wanted, ours, label)
+            comparing.compare_gradients(inner(found), expected, ours, label)
 
 
 # What these make is drawn, or undefined.
@@ -234,6 +239,7 @@ def _compare_kinds(found: Any, wanted: Any, what: str) -> None:
     if isinstance(wanted, torch.Tensor):
         assert isinstance(found, door.Tensor), f"{what}: a {type(found).__name__}, not a Tensor"
         assert tuple(found.shape) == tuple(wanted.shape), f"{what}: {found.shape}, {wanted.shape}"
+        assert str(found.layout) == str(wanted.layout), f"{what}: {found.layout}, {wanted.layout}"
         return
     if not isinstance(wanted, (list, tuple)) or isinstance(wanted, torch.Size):
         return

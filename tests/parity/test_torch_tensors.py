@@ -264,7 +264,7 @@ def test_pytorchs_names_are_here_or_explained():
             owner = getattr(owner, each, None)
         is_here = owner is not None and torch_page._has(owner, name)
         assert is_here == (path in differences()), path
-    with pytest.raises(AttributeError, match="dense"):
-        _ = mine.sparse_coo_tensor
-    with pytest.raises(AttributeError, match="scatter_add"):
-        mine.ones(1).to_sparse()
+    with pytest.raises(AttributeError, match="without blocks"):
+        _ = mine.sparse_bsr_tensor
+    with pytest.raises(AttributeError, match="COO"):
+        mine.ones(1).to_sparse_bsr(1)

@@ -24,7 +24,7 @@ NAMES = {
     ),
     "treadle.torch.layouts": (
         "Size channels_last channels_last_3d contiguous_format layout memory_format "
-        "preserve_format strided"
+        "preserve_format sparse_coo sparse_csc sparse_csr strided"
     ),
     "treadle.torch.legacy": (
         "BFloat16Tensor BoolTensor ByteTensor CharTensor DoubleTensor FloatTensor HalfTensor "
@@ -51,6 +51,10 @@ NAMES = {
     "treadle.torch.compilation": "compile",
     "treadle.torch.cuda.streams": "Event Stream",
     "treadle.torch.serialization": "load save",
+    "treadle.torch.sparse.creation": (
+        "sparse_compressed_tensor sparse_coo_tensor sparse_csc_tensor sparse_csr_tensor"
+    ),
+    "treadle.torch.sparse.products": "dsmm smm spmm",
     "treadle.torch.settings": (
         "are_deterministic_algorithms_enabled compiled_with_cxx11_abi "
         "get_deterministic_debug_mode get_float32_matmul_precision get_num_interop_threads "
@@ -61,8 +65,8 @@ NAMES = {
 }
 _MODULES = "accelerator distributed distributions fft linalg nn onnx optim random return_types "
 _OTHERS = (
-    "amp autograd backends compiler cuda func mps serialization signal special testing utils "
-    "version xpu"
+    "amp autograd backends compiler cuda func mps serialization signal sparse special testing "
+    "utils version xpu"
 )
 __all__, _imported, __dir__ = exports(__name__, NAMES, _MODULES + _OTHERS, within(""))
 

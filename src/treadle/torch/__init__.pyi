@@ -49,6 +49,7 @@ from treadle.torch import random as random
 from treadle.torch import return_types as return_types
 from treadle.torch import serialization as serialization
 from treadle.torch import signal as signal
+from treadle.torch import sparse as sparse
 from treadle.torch import special as special
 from treadle.torch import testing as testing
 from treadle.torch import utils as utils
@@ -611,6 +612,9 @@ from treadle.torch.layouts import contiguous_format as contiguous_format
 from treadle.torch.layouts import layout as layout
 from treadle.torch.layouts import memory_format as memory_format
 from treadle.torch.layouts import preserve_format as preserve_format
+from treadle.torch.layouts import sparse_coo as sparse_coo
+from treadle.torch.layouts import sparse_csc as sparse_csc
+from treadle.torch.layouts import sparse_csr as sparse_csr
 from treadle.torch.layouts import strided as strided
 from treadle.torch.legacy import BFloat16Tensor as BFloat16Tensor
 from treadle.torch.legacy import BoolTensor as BoolTensor
@@ -652,6 +656,13 @@ from treadle.torch.settings import set_num_interop_threads as set_num_interop_th
 from treadle.torch.settings import set_num_threads as set_num_threads
 from treadle.torch.settings import set_warn_always as set_warn_always
 from treadle.torch.settings import use_deterministic_algorithms as use_deterministic_algorithms
+from treadle.torch.sparse.creation import sparse_compressed_tensor as sparse_compressed_tensor
+from treadle.torch.sparse.creation import sparse_coo_tensor as sparse_coo_tensor
+from treadle.torch.sparse.creation import sparse_csc_tensor as sparse_csc_tensor
+from treadle.torch.sparse.creation import sparse_csr_tensor as sparse_csr_tensor
+from treadle.torch.sparse.products import dsmm as dsmm
+from treadle.torch.sparse.products import smm as smm
+from treadle.torch.sparse.products import spmm as spmm
 from treadle.torch.tensors import Tensor as Tensor
 from treadle.torch.tensors import wrap as wrap
 
@@ -859,6 +870,7 @@ __all__ = [
     "double",
     "dropout",
     "dropout_",
+    "dsmm",
     "dsplit",
     "dstack",
     "dtype",
@@ -1203,13 +1215,23 @@ __all__ = [
     "slice_copy",
     "slice_scatter",
     "slogdet",
+    "smm",
     "softmax",
     "sort",
+    "sparse",
+    "sparse_compressed_tensor",
+    "sparse_coo",
+    "sparse_coo_tensor",
+    "sparse_csc",
+    "sparse_csc_tensor",
+    "sparse_csr",
+    "sparse_csr_tensor",
     "special",
     "split",
     "split_copy",
     "split_with_sizes",
     "split_with_sizes_copy",
+    "spmm",
     "sqrt",
     "sqrt_",
     "square",

@@ -6,13 +6,15 @@ import functools
 import inspect
 import warnings
 from collections.abc import Callable
+from importlib import import_module
 from typing import Any
 
 from treadle.graph.history import recording
 from treadle.tensor.tensor import Tensor as Inner
 from treadle.torch.errors import CAUGHT, translated
+from treadle.torch.layouts import strided
 from treadle.torch.return_types import TYPES
-from treadle.torch.tensors import Tensor, unwrapped, wrap, wrapped
+from treadle.torch.tensors import NotDense, Tensor, unwrapped, wrap, wrapped
 from treadle.torch.writing import write
 
 Function = Callable[..., Any]
@@ -25,15 +27,19 @@ def adapted(function: Function, name: str = "") -> Function:
 
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
-        given = [each._inner if type(each) is Tensor else unwrapped(each) for each in args]
-        if kwargs:
-            kwargs = {key: unwrapped(each) for key, each in kwargs.items()}
-            if not kwargs.keys().isdisjoint(_NUMPYS):
-                kwargs = _renamed(function, kwargs)
         try:
-            result = function(*given, **kwargs)
+            given = [each._inner if type(each) is Tensor else unwrapped(each) for each in args]
+            named = {key: unwrapped(each) for key, each in kwargs.items()} if kwargs else kwargs
+        except NotDense:
+            return _sparse(function, args, kwargs)
+        if named and not named.keys().isdisjoint(_RARE):
+            if not _is_dense(named.get("layout")):
+                return _sparse(function, args, kwargs)
+            named = _renamed(function, named)
+        try:
+            result = function(*given, **named)
         except CAUGHT as error:
-            raise translated(error, [*given, *kwargs.values()], function.__name__) from None
+            raise translated(error, [*given, *named.values()], function.__name__) from None
         if type(result) is not Inner:
             shown = wrapped(result)
             if not hasattr(shown, "_fields"):
@@ -53,9 +59,22 @@ def public(function: Function, module: str, name: str, *, has_out: bool = False)
     return found
 
 
+def _sparse(function: Function, args: Any, kwargs: dict[str, Any]) -> Any:
+    """What a function makes of arguments of which some are sparse tensors."""
+    call = import_module("treadle.torch.sparse.dispatch").call  # which programs rarely need
+    if not kwargs.keys().isdisjoint(_NUMPYS):
+        kwargs = _renamed(function, kwargs)
+    return call(function.__name__.strip("_"), *args, **kwargs)
+
+
 # NumPy's names of parameters, which PyTorch takes for its own.
 _NUMPYS = {"axis": "dim", "keepdims": "keepdim", "x": "input", "a": "input", "x1": "input",
            "x2": "other"}  # fmt: skip
+_RARE = {*_NUMPYS, "layout"}
+
+
+def _is_dense(layout: Any) -> bool:
+    return layout is None or layout is strided
 
 
 def _renamed(function: Function, kwargs: dict[str, Any]) -> dict[str, Any]:
@@ -103,9 +122,19 @@ def in_place(function: Function) -> Function:
 
     @functools.wraps(function)
     def call(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
-        inner = self._inner
-        given = [unwrapped(each) for each in args]
-        named = {key: unwrapped(each) for key, each in kwargs.items()}
+        try:
+            inner = self._inner
+        except NotDense:
+            operators = import_module("treadle.torch.sparse.operators")
+            return operators.in_place(function.__name__.strip("_"))(self, *args, **kwargs)  # type: ignore[no-any-return]
+        try:
+            given = [unwrapped(each) for each in args]
+            named = {key: unwrapped(each) for key, each in kwargs.items()}
+        except NotDense:
+            is_recorded = recording.get() and inner.requires_grad
+            before = wrap(inner.copied() if is_recorded else inner)
+            write(inner, _sparse(function, (before, *args), kwargs)._inner)
+            return self
         old = inner
         try:
             # The derivative may need the old elements: it gets a copy of them.

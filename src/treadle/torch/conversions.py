@@ -49,6 +49,13 @@ def to(
     >>> x.to(torch.int64), x.to("cpu") is x
     (tensor([1, 1]), True)
     """
+    return _as(self, *wanted(args, dtype, device, other, copy))
+
+
+def wanted(
+    args: tuple[Any, ...], dtype: Any, device: Any, other: Tensor | None, copy: bool
+) -> tuple[DType | None, TheirDevice | None, bool]:
+    """The dtype and the device that `x.to(…)` asks for, and whether it wants a copy."""
     rest = []
     for each in args:
         if isinstance(each, Tensor):
@@ -62,10 +69,10 @@ def to(
         else:
             dtype = each
     if other is not None:
-        return _as(self, other._inner.dtype, other._inner.device, copy)
+        dtype, device = other.dtype, other.device
     copy = copy or bool(len(rest) > 1 and rest[1])
     where = None if device is None else place(device)
-    return _as(self, None if dtype is None else dtype_named(dtype), where, copy)
+    return None if dtype is None else dtype_named(dtype), where, copy
 
 
 def _caster(name: str, dtype: DType) -> Any:
@@ -76,12 +83,12 @@ def _caster(name: str, dtype: DType) -> Any:
     return method
 
 
-_SHORT = {
+SHORT = {
     "bool": "bool", "byte": "uint8", "char": "int8", "short": "int16", "int": "int32",
     "long": "int64", "half": "float16", "bfloat16": "bfloat16", "float": "float32",
     "double": "float64", "cfloat": "complex64", "cdouble": "complex128",
 }  # fmt: skip
-CASTS = {name: _caster(name, getattr(td, dtype)) for name, dtype in _SHORT.items()}
+CASTS = {name: _caster(name, getattr(td, dtype)) for name, dtype in SHORT.items()}
 
 
 def new(self: Tensor, *data: Any, device: Any = None) -> Tensor:

@@ -67,18 +67,25 @@ _NAMES = {
     "training on several devices is not there": ("cuda.comm cuda.nccl utils.data.distributed"),
     "tensorboardX has a SummaryWriter, which takes numbers and NumPy arrays": ("utils.tensorboard"),
     "td.kernel and td.cuda_module compile kernels": "utils.cpp_extension",
-    "tensors are dense here: gather and scatter_add, or a product with a dense matrix, do most of "
-    "what sparse ones are for": (
-        "sparse sparse_bsc sparse_bsc_tensor sparse_bsr sparse_bsr_tensor "
-        "sparse_compressed_tensor sparse_coo sparse_coo_tensor sparse_csc sparse_csc_tensor "
-        "sparse_csr sparse_csr_tensor dsmm hsmm hspmm smm spmm saddmm sspaddmm indices_copy "
-        "values_copy ccol_indices_copy col_indices_copy crow_indices_copy row_indices_copy "
-        "resize_as_sparse_ Tensor.ccol_indices Tensor.coalesce Tensor.col_indices "
-        "Tensor.crow_indices Tensor.dense_dim Tensor.indices Tensor.is_coalesced "
-        "Tensor.resize_as_sparse_ Tensor.row_indices Tensor.smm Tensor.sparse_dim "
-        "Tensor.sparse_mask Tensor.sparse_resize_ Tensor.sparse_resize_and_clear_ "
-        "Tensor.sspaddmm Tensor.to_sparse Tensor.to_sparse_bsc Tensor.to_sparse_bsr "
-        "Tensor.to_sparse_coo Tensor.to_sparse_csc Tensor.to_sparse_csr Tensor.values"
+    "sparse tensors are COO, CSR or CSC here, without blocks: torch.sparse_coo_tensor": (
+        "sparse_bsc sparse_bsc_tensor sparse_bsr sparse_bsr_tensor Tensor.to_sparse_bsc "
+        "Tensor.to_sparse_bsr"
+    ),
+    "of sparse tensors: x.indices().clone(), x.values().clone()": (
+        "indices_copy values_copy ccol_indices_copy col_indices_copy crow_indices_copy "
+        "row_indices_copy"
+    ),
+    "make another sparse tensor: torch.sparse_coo_tensor(x.indices(), x.values(), size)": (
+        "resize_as_sparse_ Tensor.resize_as_sparse_ Tensor.sparse_resize_ "
+        "Tensor.sparse_resize_and_clear_"
+    ),
+    "torch.sparse.mm and torch.sparse.addmm multiply sparse and dense matrices": (
+        "hsmm hspmm saddmm sspaddmm Tensor.sspaddmm"
+    ),
+    "torch.sparse.mm has products of sparse matrices, and torch.sparse_coo_tensor makes them": (
+        "sparse.as_sparse_gradcheck sparse.to_sparse_semi_structured "
+        "sparse.SparseSemiStructuredTensor sparse.SparseSemiStructuredTensorCUSPARSELT "
+        "sparse.SparseSemiStructuredTensorCUTLASS"
     ),
     "td.quant has quantized weights (ggml's formats), and products straight from their blocks": (
         "dequantize empty_quantized fake_quantize_per_channel_affine "
@@ -205,7 +212,7 @@ def missing(name: str | None = None) -> dict[str, str] | str | None:
     """What PyTorch has and this has not, with what to use instead; or of one name.
 
     >>> import treadle.torch as torch
-    >>> "sparse_coo_tensor" in torch.missing()
+    >>> "sparse_bsr_tensor" in torch.missing()
     True
     """
     found = _by_name()
@@ -246,7 +253,10 @@ _DIFFERENT = {
         "as_strided as_strided_scatter Tensor.as_strided Tensor.as_strided_scatter"
     ),
     "align_to_window has no effect": "stft Tensor.stft",
-    "it is an error when it is made: there are no sparse gradients": "optim.SparseAdam",
+    "it is an error when it is made: gradients of embeddings are dense": "optim.SparseAdam",
+    "indices are looked at on the CPU, also without check_invariants": (
+        "sparse_coo_tensor sparse_compressed_tensor sparse_csr_tensor sparse_csc_tensor"
+    ),
     "the numbers drawn for a seed are treadle's": (
         "Tensor.bernoulli_ Tensor.cauchy_ Tensor.exponential_ Tensor.geometric_ "
         "Tensor.log_normal_ Tensor.multinomial Tensor.normal_ Tensor.random_ Tensor.uniform_ "

@@ -1,5 +1,5 @@
-"""Layouts and memory formats: names that programs hand around. Elements of tensors are strided, and
-new tensors are row-major, whatever format is asked for. And `torch.Size`, the extents."""
+"""Layouts and memory formats: names that programs hand around. Dense tensors are strided, and
+new ones are row-major, whatever format is asked for. And `torch.Size`, the extents."""
 
 from __future__ import annotations
 
@@ -22,6 +22,8 @@ class memory_format(layout):
 
 
 strided = layout("strided")
+sparse_coo, sparse_csr = layout("sparse_coo"), layout("sparse_csr")
+sparse_csc = layout("sparse_csc")
 contiguous_format = memory_format("contiguous_format")
 preserve_format = memory_format("preserve_format")
 channels_last = memory_format("channels_last")

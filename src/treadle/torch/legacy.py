@@ -9,6 +9,7 @@ from treadle.core.dtypes import DType
 from treadle.tensor.tensor import Tensor as Inner
 from treadle.torch import dtypes
 from treadle.torch.devices import place
+from treadle.torch.layouts import strided
 from treadle.torch.operations import creation
 from treadle.torch.tensors import Tensor, unwrapped, wrap
 
@@ -37,7 +38,11 @@ class _OfDtype(type):
         return wrap(inner_of(data, cls.dtype, device))
 
     def __instancecheck__(cls, instance: Any) -> bool:
-        return isinstance(instance, Tensor) and instance._inner.dtype is cls.dtype
+        return (
+            isinstance(instance, Tensor)
+            and instance.layout is strided
+            and instance.dtype is cls.dtype
+        )
 
 
 # The class of dtypes, by PyTorch's name.

@@ -36,6 +36,13 @@ PLAIN = {
         "apply_ contiguous cpu cuda data_ptr element_size get_device is_contiguous new pin_memory "
         "share_memory_ storage_offset to type type_as"
     ),
+    # Of dense tensors most of these are errors that say so.
+    "treadle.torch.sparse.conversions:METHODS": (
+        "ccol_indices coalesce col_indices crow_indices dense_dim indices is_coalesced row_indices "
+        "sparse_dim to_sparse to_sparse_coo to_sparse_csc to_sparse_csr values"
+    ),
+    "treadle.torch.sparse.arithmetic": "sparse_mask",
+    "treadle.torch.sparse.products": "smm",
     "treadle.torch.conversions:CASTS": (
         "bfloat16 bool byte cdouble cfloat char double float half int long short"
     ),

@@ -137,13 +137,7 @@ def text(tensor: Tensor, contents: str | None = None) -> str:
     prefix = "tensor("
     if within.get() is not None:
         return f"tensor(of an example within vmap, dtype=torch.{inner.dtype}, size={inner.shape})"
-    suffixes = []
-    device = str(Device(inner.device))
-    if device != "cpu":
-        suffixes.append(f"device='{device}'")
-    usual: tuple[Any, ...] = (get_default_dtype(), td.int64, td.bool)
-    if inner.dtype.is_complex:
-        usual = (*usual, td.complex64 if get_default_dtype() is td.float32 else td.complex128)
+    suffixes = device_suffix(inner)
     if contents is None:
         if not inner.size:
             contents = "[]"
@@ -152,25 +146,51 @@ def text(tensor: Tensor, contents: str | None = None) -> str:
             if inner.dtype is not get_default_dtype():
                 suffixes.append(f"dtype=torch.{inner.dtype}")
         else:
-            if inner.dtype not in usual:
-                suffixes.append(f"dtype=torch.{inner.dtype}")
+            suffixes += dtype_suffix(inner)
             contents = _contents(inner, len(prefix), options)
-    elif inner.dtype not in usual:
-        suffixes.append(f"dtype=torch.{inner.dtype}")
+    else:
+        suffixes += dtype_suffix(inner)
     if not inner.is_leaf:
         suffixes.append(f"grad_fn=<{tensor.grad_fn.name()}>")
     elif inner.requires_grad:
         suffixes.append("requires_grad=True")
+    made = with_suffixes(prefix, contents, suffixes)
+    return f"Parameter containing:\n{made}" if is_parameter(inner) else made
+
+
+def device_suffix(inner: Any) -> list[str]:
+    """What says where a tensor is: nothing for the CPU."""
+    device = str(Device(inner.device))
+    return [f"device='{device}'"] if device != "cpu" else []
+
+
+def dtype_suffix(inner: Any) -> list[str]:
+    """What says the dtype of elements: nothing for those that numbers show."""
+    usual: tuple[Any, ...] = (get_default_dtype(), td.int64, td.bool)
+    if inner.dtype.is_complex:
+        usual = (*usual, td.complex64 if get_default_dtype() is td.float32 else td.complex128)
+    return [] if inner.dtype in usual else [f"dtype=torch.{inner.dtype}"]
+
+
+def with_suffixes(
+    prefix: str, contents: str, suffixes: list[str], starts_line: bool = False
+) -> str:
+    """Elements, and what is said of them, in lines that are not too long."""
     made = prefix + contents
     last = len(made) - made.rfind("\n") + 1
     for suffix in suffixes:
-        if last + len(suffix) + 2 > options.linewidth:
+        if starts_line or last + len(suffix) + 2 > _now[0].linewidth:
             made += ",\n" + " " * len(prefix) + suffix
-            last = len(prefix) + len(suffix)
+            last, starts_line = len(prefix) + len(suffix), False
         else:
             made += ", " + suffix
             last += len(suffix) + 2
-    return f"Parameter containing:\n{made})" if is_parameter(inner) else made + ")"
+    return made + ")"
+
+
+def contents_of(inner: Any, indent: int) -> str:
+    """The elements as nested lists, whose lines begin behind an indent."""
+    return _contents(inner, indent, _now[0]) if inner.size else "[]"
 
 
 def _contents(inner: Any, indent: int, options: Options) -> str:

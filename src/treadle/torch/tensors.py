@@ -19,6 +19,10 @@ from treadle.torch import methods
 from treadle.torch.declarations import Declarations
 
 
+class NotDense(NotImplementedError):
+    """A sparse tensor where a dense one is taken. (A NotImplementedError is a RuntimeError.)"""
+
+
 class Tensor(Declarations):
     """A tensor with PyTorch's interface, over a tensor of treadle.
 

@@ -83,7 +83,7 @@ def test_several_functions_of_a_name():
         "__device__ int max(int a, int b, int c) { return a; }\n"
         "__device__ int g() { return max(1, 2) + max(1, 2, 3); }\n",
         "using namespace std; __device__ int f() { pair<int, int> p; return 1; }\n",
-        "#include <curand_kernel.h>\n__device__ int f(curandState *s) { return zork; }\n",
+        "#include <cutlass/gemm.h>\n__device__ int f(cutlass::Array *s) { return zork; }\n",
         "using namespace thrust; __device__ int f() { return zork(1); }\n",
         "#define N 3\n__device__ int f() { return N + __LINE__ + INT_MAX + (int)FLT_MAX; }\n",
         "__device__ int f() { return cudaSomethingNew(1) + __nv_new(2) + CUDART_NEW; }\n",

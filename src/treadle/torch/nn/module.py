@@ -21,6 +21,7 @@ from treadle.tensor.creation import empty
 from treadle.tensor.tensor import Tensor as Inner
 from treadle.torch.devices import device as Device
 from treadle.torch.devices import place
+from treadle.torch.layouts import strided
 from treadle.torch.nn import state
 from treadle.torch.tensors import Tensor, keep, kept, unwrapped, wrap, wrapped
 
@@ -143,6 +144,11 @@ class Module(InnerModule):
     def register_buffer(self, name: str, tensor: Any, persistent: bool = True) -> None:
         """Add a tensor that belongs to the module and is not learned; only one that is persistent
         is in its state dict."""
+        if isinstance(tensor, Tensor) and tensor.layout is not strided:
+            raise TypeError(
+                f"buffer {name!r} is a sparse tensor: buffers are dense, and a sparse one is kept "
+                f"as an attribute (module.{name} = x), which module.to(device) leaves where it is"
+            )
         super().register_buffer(name, unwrapped(tensor), persistent)
         if type(tensor) is Tensor:
             self._keep(name, tensor)

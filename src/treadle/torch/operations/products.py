@@ -11,7 +11,7 @@ from treadle.torch.dtypes import floating
 from treadle.torch.operations.operands import cast, promoted
 
 
-def _checked(name: str, *given: tuple[Inner, int]) -> None:
+def checked(name: str, *given: tuple[Any, int]) -> None:
     """RuntimeError for another number of axes, or for dtypes that differ."""
     for x, ndim in given:
         if len(x.shape) != ndim:
@@ -25,13 +25,13 @@ def _checked(name: str, *given: tuple[Inner, int]) -> None:
 
 def mm(input: Inner, mat2: Inner, *, out_dtype: Any = None) -> Inner:
     """The product of two matrices."""
-    _checked("mm", (input, 2), (mat2, 2))
+    checked("mm", (input, 2), (mat2, 2))
     return td.matmul(input, mat2, dtype=out_dtype)
 
 
 def bmm(input: Inner, mat2: Inner, *, out_dtype: Any = None) -> Inner:
     """The products of two stacks of matrices of one length."""
-    _checked("bmm", (input, 3), (mat2, 3))
+    checked("bmm", (input, 3), (mat2, 3))
     if input.shape[0] != mat2.shape[0]:
         raise RuntimeError(
             f"Expected size for first two dimensions of batch2 tensor to be: [{input.shape[0]}, "
@@ -42,13 +42,13 @@ def bmm(input: Inner, mat2: Inner, *, out_dtype: Any = None) -> Inner:
 
 def mv(input: Inner, vec: Inner) -> Inner:
     """The product of a matrix and a vector."""
-    _checked("mv", (input, 2), (vec, 1))
+    checked("mv", (input, 2), (vec, 1))
     return td.matmul(input, vec)
 
 
 def dot(input: Inner, tensor: Inner) -> Inner:
     """The sum of the products of two vectors' elements."""
-    _checked("dot", (input, 1), (tensor, 1))
+    checked("dot", (input, 1), (tensor, 1))
     if input.size != tensor.size:
         raise RuntimeError(
             f"inconsistent tensor size, expected tensor [{input.size}] and src [{tensor.size}] to "
@@ -83,7 +83,7 @@ def outer(input: Inner, vec2: Inner) -> Inner:
     return promoted("multiply", input.reshape(input.size, 1), vec2)
 
 
-def _added(input: Inner, product: Inner, beta: Any, alpha: Any) -> Inner:
+def added(input: Inner, product: Inner, beta: Any, alpha: Any) -> Inner:
     """Beta * input + alpha * product; an input that is taken 0 times may be NaN."""
     if alpha != 1:
         product = product * _number(alpha, product)
@@ -104,12 +104,12 @@ def _number(value: Any, like: Inner) -> Any:
 
 def addmm(input: Inner, mat1: Inner, mat2: Inner, *, beta: Any = 1, alpha: Any = 1) -> Inner:
     """Beta * input + alpha * (mat1 @ mat2)."""
-    return _added(input, mm(mat1, mat2), beta, alpha)
+    return added(input, mm(mat1, mat2), beta, alpha)
 
 
 def addmv(input: Inner, mat: Inner, vec: Inner, *, beta: Any = 1, alpha: Any = 1) -> Inner:
     """Beta * input + alpha * (mat @ vec)."""
-    return _added(input, mv(mat, vec), beta, alpha)
+    return added(input, mv(mat, vec), beta, alpha)
 
 
 def addr(input: Inner, vec1: Inner, vec2: Inner, *, beta: Any = 1, alpha: Any = 1) -> Inner:
@@ -126,13 +126,13 @@ def addr(input: Inner, vec1: Inner, vec2: Inner, *, beta: Any = 1, alpha: Any = 
 
 def baddbmm(input: Inner, batch1: Inner, batch2: Inner, *, beta: Any = 1, alpha: Any = 1) -> Inner:
     """Beta * input + alpha * (batch1 @ batch2)."""
-    return _added(input, bmm(batch1, batch2), beta, alpha)
+    return added(input, bmm(batch1, batch2), beta, alpha)
 
 
 def addbmm(input: Inner, batch1: Inner, batch2: Inner, *, beta: Any = 1, alpha: Any = 1) -> Inner:
     """Beta * input + alpha * the sum of the products batch1 @ batch2."""
     product = bmm(batch1, batch2)
-    return _added(input, td.sum(product, axis=0, dtype=product.dtype), beta, alpha)
+    return added(input, td.sum(product, axis=0, dtype=product.dtype), beta, alpha)
 
 
 def einsum(equation: Any, *operands: Any) -> Inner:

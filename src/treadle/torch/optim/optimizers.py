@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 
 class SparseAdam(Optimizer):
-    """Not here: there are no sparse tensors. Use Adam."""
+    """Not here: there are no sparse gradients. Use Adam."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         raise NotImplementedError(
