@@ -204,6 +204,14 @@ def linear_index(plan: Plan, source: Node) -> Node:
         start, axis, step, extent = window.start, window.axis, window.step, window.extent
         made: Node = _index_of_window(start, view, axis, step, extent, source.size)._cell.value
         return made
+    if not plan.windows and len(plan.picks) == 1 and len(plan.picks[0].axes) == 1:
+        (pick,) = plan.picks
+        (axis,) = pick.axes
+        if type(pick.values) is Tensor and not pick.inside:  # the usual one: one node
+            _looked_into(pick, view.shape[axis], source)
+            one = _index_of_pick(pick.values, view, axis, place, source.size)
+            found: Node = one._cell.value
+            return found
     picked_shape = plan.picked_shape
     before, behind = (0,) * place, (0,) * (len(shape) - place - len(picked_shape))
     moved = {window.axis: window for window in plan.windows}
@@ -262,17 +270,43 @@ def places_along(pick: Pick, extent: int, source: Node) -> tuple[Node, Node | No
     dtype, device = index_dtype(source.size), source.device
     if isinstance(pick.values, np.ndarray):  # `parse` has checked them
         return _index_node(pick.values.astype(dtype.numpy), device), None
-    node = _index_node(pick.values, device)
     if pick.inside:
-        return cast(node, dtype), None
+        return cast(_index_node(pick.values, device), dtype), None
+    return _counted(_looked_into(pick, extent, source), extent, dtype)
+
+
+def _looked_into(pick: Pick, extent: int, source: Node) -> Node:
+    """The indices of a pick. IndexError if they are looked at, and one is outside."""
+    node = _index_node(pick.values, source.device)
     if looked_at(source.device):
         all_inside(_read(node), pick.axes[0], extent)
+    return node
+
+
+def _counted(node: Node, extent: int, dtype: DType) -> tuple[Node, Node]:
+    """Indices made non-negative, and whether each is inside."""
     node = _from_front(node, extent, dtype)
     if node.dtype is uint32 and extent > _MOST_UINT32:
-        inside = constant(True, node.shape, bool_, device)
+        inside = constant(True, node.shape, bool_, node.device)
     else:
         inside = _is_inside(node, extent)
     return cast(node, dtype), inside
+
+
+@as_one_node
+def _index_of_pick(values: Tensor, view: View, axis: int, place: int, size: int) -> Tensor:
+    """The linear indices, into a base of `size` elements, of a view's elements at indices along one
+    axis, whose axes are from `place` on among those of the result."""
+    node, inside = _counted(values._node, view.shape[axis], index_dtype(size))
+    own, count = views.whole(node.shape), len(node.shape)
+    extents = (*view.shape[:axis], *view.shape[axis + 1 :])
+    steps = (*view.strides[:axis], *view.strides[axis + 1 :])
+    shape = (*extents[:place], *node.shape, *extents[place:])
+    base = (*steps[:place], *(0,) * count, *steps[place:])
+    behind = (0,) * (len(extents) - place)
+    seen = View(shape, (*(0,) * place, *own.strides, *behind), own.offset)
+    term = Term(node, inside, seen, view.strides[axis])
+    return from_node(sum_of(View(shape, base, view.offset), [term], size, values.device))
 
 
 def _from_front(node: Node, extent: int, dtype: DType) -> Node:
