@@ -39,7 +39,7 @@ from treadle.tensor.composites import as_one_node
 from treadle.tensor.conversions import cast, is_number, mixed_devices, number_as
 from treadle.tensor.creation import asarray
 from treadle.tensor.device_windows import Window
-from treadle.tensor.indexing import Pick, Plan, all_inside, basic, parse, resolve
+from treadle.tensor.indexing import Pick, Plan, basic, check_inside, parse, resolve
 from treadle.tensor.operands import values_for, values_of
 from treadle.tensor.tensor import Tensor, from_cell, from_node
 
@@ -279,7 +279,7 @@ def _looked_into(pick: Pick, extent: int, source: Node) -> Node:
     """The indices of a pick. IndexError if they are looked at, and one is outside."""
     node = _index_node(pick.values, source.device)
     if looked_at(source.device):
-        all_inside(_read(node), pick.axes[0], extent)
+        check_inside(_read(node), pick.axes[0], extent)
     return node
 
 

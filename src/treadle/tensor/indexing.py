@@ -343,6 +343,15 @@ def _fitted(pick: Pick, first: int, axis: int, extents: Integers) -> Pick:
 def all_inside(values: np.ndarray[Any, Any], axis: int, extent: int) -> np.ndarray[Any, Any]:
     """An array in the host's memory, each integer of it checked and made non-negative as by
     `_inside`."""
+    low = check_inside(values, axis, extent)
+    wide = values.astype(np.int64)
+    if low < 0:
+        wide[wide < 0] += extent
+    return wide
+
+
+def check_inside(values: np.ndarray[Any, Any], axis: int, extent: int) -> int:
+    """The least of indices. IndexError if one is outside."""
     low, high = (int(values.min()), int(values.max())) if values.size else (0, -1)
     if low < -extent or high >= extent:
         at = tuple(np.argwhere((values < -extent) | (values >= extent))[0].tolist())
@@ -350,10 +359,7 @@ def all_inside(values: np.ndarray[Any, Any], axis: int, extent: int) -> np.ndarr
             f"index {values[at]} at {at if len(at) > 1 else at[0]} of an index array is outside "
             f"axis {axis} of extent {extent}{_bounds(extent)}"
         )
-    wide = values.astype(np.int64)
-    if low < 0:
-        wide[wide < 0] += extent
-    return wide
+    return low
 
 
 def _place(parts: list[Any], missing: int) -> int:
