@@ -131,7 +131,8 @@ _TRAINING = frozenset({
 _CUDA_CPP = frozenset({
     "test_cpp_bases", "test_cpp_doubles", "test_cpp_function_objects", "test_cpp_functions",
     "test_cpp_language", "test_cpp_numbers", "test_cpp_order", "test_cpp_packs", "test_cpp_pairs",
-    "test_cpp_pointers", "test_cpp_standard_library", "test_cpp_statements", "test_cpp_structs",
+    "test_cpp_pointers", "test_cpp_split_branches", "test_cpp_standard_library",
+    "test_cpp_statements", "test_cpp_structs",
 })  # fmt: skip
 # And libraries, which are text in CUDA C++.
 _CUDA_CPP_LIBRARIES = frozenset({
@@ -173,6 +174,7 @@ _LEFT_OUT = {
     **dict.fromkeys(
         (
             "test_chosen_items",
+            "test_cpp_divided_barriers",
             "test_matrices",
             "test_pairs",
             "test_python_functions",

@@ -30,6 +30,7 @@ from treadle.ir.passes.converge import converge, has_masks
 from treadle.ir.passes.fold import fold, specialize
 from treadle.ir.passes.inline import inline
 from treadle.ir.passes.instrument import ReportSite, instrument
+from treadle.ir.passes.masked_barriers import with_masked_barriers
 from treadle.ir.passes.opaque import without_opaque
 from treadle.ir.passes.predicate import predicate_returns, returns_before_barrier
 from treadle.ir.passes.stages import has_stages, without_stages
@@ -126,7 +127,10 @@ def _with_uniform_barriers(
     kernel = predicate_returns(kernel)
     also_written = _written_under_other_names(kernel, options)
     if kernel.trusting:
-        return with_uniform_loads(kernel, also_written), sites
+        try:
+            return with_uniform_loads(kernel, also_written), sites
+        except CompileError as refusal:
+            return with_masked_barriers(kernel, also_written, refusal), sites
     check_barriers(kernel, also_written=also_written)
     return kernel, sites
 

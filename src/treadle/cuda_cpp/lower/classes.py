@@ -119,7 +119,7 @@ def _make(
                 )
     type = ClassType(
         scope.qualified(name or _unnamed(declaration)) if template is None else name,
-        _told_apart(fields, bases),
+        _with_own_names(fields, bases),
         tuple(bases),
         declaration.kind == "union",
         alignment,
@@ -162,7 +162,7 @@ def _refuse_gaps(cx: Context, declaration: tree.StructDeclaration, type: ClassTy
         raise cx.error(refusal_message("packed"), declaration.span)
 
 
-def _told_apart(fields: Sequence[Field], bases: Sequence[ClassType]) -> tuple[Field, ...]:
+def _with_own_names(fields: Sequence[Field], bases: Sequence[ClassType]) -> tuple[Field, ...]:
     """The fields of a class, those with the name of a base's field under another name: in memory
     the fields of all bases are together."""
     taken = {field.name for base in bases for field in all_fields(base)}

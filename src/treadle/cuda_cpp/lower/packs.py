@@ -120,7 +120,7 @@ def _spliced(items: tuple[Any, ...], counts: Counts, cx: Context) -> tuple[Any, 
 
 
 def _count(item: Any, counts: Counts, cx: Context) -> int | None:
-    """How often an item of a list is repeated; None if it is no expansion of a known pack."""
+    """How often an item of a list is repeated; None without a known pack."""
     match item:
         case tree.PackExpansion(pattern):
             packs = mentioned(pattern, counts)

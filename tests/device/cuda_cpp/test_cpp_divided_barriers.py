@@ -1,0 +1,153 @@
+"""Barriers in branches and loops that not all threads of a block take."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import treadle as td
+
+SOURCE = """
+__global__ void guarded(const int *in, int *out, int n) {
+    __shared__ int s[64];
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) {
+        s[threadIdx.x] = in[i];
+        int mine = in[i] * 2;
+        __syncthreads();
+        int other = s[threadIdx.x ^ 1];
+        __syncthreads();
+        s[threadIdx.x] = other + mine;
+        __syncthreads();
+        out[i] = s[(threadIdx.x + 2) % 64];
+    }
+}
+__global__ void strided(const int *in, int *out, int n) {
+    __shared__ int sum[1];
+    int total = 0;
+    for (int i = threadIdx.x; i < n; i += blockDim.x) {
+        if (threadIdx.x == 0) sum[0] = 0;
+        __syncthreads();
+        if (in[i] < 0) continue;
+        atomicAdd(&sum[0], in[i]);
+        __syncthreads();
+        total += sum[0];
+        if (total > 100000) break;
+        __syncthreads();
+    }
+    out[blockIdx.x * blockDim.x + threadIdx.x] = total;
+}
+__global__ void queue(int *out, int *head, int n) {
+    __shared__ int item;
+    int tid = threadIdx.x, got = 0;
+    if (tid == 0) item = atomicAdd(head, 1);
+    __syncthreads();
+    while (item < n) {
+        if (item % 3 == 0) {
+            __syncthreads();
+            if (tid == 0) item = atomicAdd(head, 1);
+            __syncthreads();
+            continue;
+        }
+        got += item * (tid + 1);
+        __syncthreads();
+        if (tid == 0) item = atomicAdd(head, 1);
+        __syncthreads();
+    }
+    out[tid] = got;
+}
+__global__ void until(const int *in, int *out) {
+    __shared__ int same[64];
+    int t = threadIdx.x, v = in[t], rounds = 0;
+    same[t] = 0;
+    do {
+        same[t] = v;
+        __syncthreads();
+        if (same[0] >= 5) { break; }
+        v += 1;
+        rounds++;
+        __syncthreads();
+    } while (v < 100);
+    out[t] = rounds * 1000 + v;
+}
+__global__ void nested(const int *in, int *out, int n)
+{
+    __shared__ int s[64];
+    int t = threadIdx.x, x = 0;
+    if (t < n) {
+        for (int i = 0; i < 3; i++) {
+            s[t] = in[t] + i;
+            __syncthreads();
+            if (in[0] > 0) {
+                int y = s[(t + 1) % n];
+                __syncthreads();
+                x += y;
+            }
+            for (int j = t; j < n; j += n) {
+                __syncthreads();
+                if (j == 1 && i == 1) break;
+                x += 1;
+            }
+            __syncthreads();
+        }
+    }
+    out[t] = x;
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def module():
+    return td.cuda_module(SOURCE)
+
+
+def array(device, values):
+    return td.asarray(np.asarray(values, np.int32), device=device)
+
+
+def test_in_a_guard(device, module):
+    x = np.random.default_rng(1).integers(0, 50, 128)
+    out = td.full((128,), -1, dtype=td.int32, device=device)
+    module.guarded[2, 64](array(device, x), out, 128)
+    block = x.reshape(2, 64)
+    sums = block[:, np.arange(64) ^ 1] + 2 * block
+    assert out.tolist() == sums[:, (np.arange(64) + 2) % 64].reshape(-1).tolist()
+    out = td.full((128,), -1, dtype=td.int32, device=device)
+    module.guarded[2, 64](array(device, x), out, 64)  # no thread of the second block
+    assert out.tolist() == [*sums[0, (np.arange(64) + 2) % 64].tolist(), *[-1] * 64]
+
+
+@pytest.mark.parametrize("n", [0, 1, 64, 150, 192])
+def test_in_a_loop_over_parts(device, module, n):
+    x = np.random.default_rng(n).integers(1, 50, 192)
+    out = td.zeros(64, dtype=td.int32, device=device)
+    module.strided[1, 64](array(device, x), out, n)
+    expected = np.zeros(64, int)
+    for start in range(0, n, 64):
+        part = x[start : min(start + 64, n)]
+        expected[: len(part)] += part.sum()
+    assert out.tolist() == expected.tolist()
+
+
+def test_in_a_queue_of_a_block(device, module):
+    out, head = (td.zeros(k, dtype=td.int32, device=device) for k in (64, 1))
+    module.queue[1, 64](out, head, 20)
+    total = sum(i for i in range(20) if i % 3)
+    assert out.tolist() == [total * (t + 1) for t in range(64)]
+
+
+def test_in_a_loop_that_all_leave(device, module):
+    out = td.zeros(64, dtype=td.int32, device=device)
+    module.until[1, 64](array(device, np.ones(64)), out)
+    assert out.tolist() == [4005] * 64
+
+
+def test_in_nested_loops(device, module):
+    n = 7
+    x = np.arange(1, 65)
+    out = td.zeros(64, dtype=td.int32, device=device)
+    module.nested[1, 64](array(device, x), out, n)
+    expected = np.zeros(64, int)
+    for t in range(n):
+        expected[t] = sum(x[(t + 1) % n] + i for i in range(3)) + 3 - (t == 1)
+    assert out.tolist() == expected.tolist()
