@@ -18,8 +18,8 @@ in the same order:
                 differs from this one's in the digit that counts in such steps all ask for this box
     wait        wait until all bytes have come; the parity is 0 the first time, then 1, 0, …
     release     this group of 128 threads has read the stage
-    hand        a stage to which nothing is copied is as if it were: who waits for it may go on. Each
-                warp does so for a stage of its own
+    hand        a stage to which nothing is copied is as if it were: who waits for it may go on.
+                Each warp does so for a stage of its own
     multiply    begin to add the product of two tiles to the sums of a group of 128 threads
     product     the same, but the sums become the product, whatever they were
     multiply_held  as multiply, with a first factor that the threads hold

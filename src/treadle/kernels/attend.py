@@ -485,7 +485,8 @@ def _by_groups(arrays: _Arrays, p: Problem, done: int, tile: GroupAttentionTile)
         *[array for array, _ in placed.seen], placed.out, placed.norms,
         *[placed_at(start, each.strides) for (_, start), each in laid],
         p.queries, p.keys, p.depth, p.width, packed(Heads, *heads, 1),
-        order_of(placed.right < p.keys - 1, tiles, every, blocks, together), placed.left, placed.right, placed.before, p.scale * attention.LOG2_E,
+        order_of(placed.right < p.keys - 1, tiles, every, blocks, together),
+        placed.left, placed.right, placed.before, p.scale * attention.LOG2_E,
     )  # fmt: skip
 
 

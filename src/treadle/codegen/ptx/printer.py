@@ -139,9 +139,9 @@ def _head(module: Module, kernel: n.Kernel, entry: str, threads: Dim3) -> list[s
 def _residence(body: Statements, block: Dim3, enough: int, copiers: int) -> list[str]:
     """Ask for as many blocks on a multiprocessor as leave a thread 128 registers, or those that the
     kernel says are enough, if the variables that change are many and fit in: ptxas would rather
-    take a few more registers, and halve the threads that run. Where registers are moved from a group
-    that copies, all of one block's threads begin with as many as there are: without a word about
-    residence ptxas at times does not know how many these are, and leaves them where they are."""
+    take a few more registers, and halve the threads that run. Where registers are moved from a
+    group that copies, the threads of one block begin with as many as there are: without a word
+    about residence ptxas at times does not know how many, and leaves them where they are."""
     if copiers > stages.COPIERS:
         return [".minnctapersm 1"]
     words = sum(2 if kind in ("b64", "f64") else 1 for kind in body.changing.values())
