@@ -28,6 +28,7 @@ from treadle.lang.decorators import Function, Kernel
 
 _LANES = 32
 
+
 class GroupAttentionTile(NamedTuple):
     """What a block computes at once: `queries`, 64 of them a group, and `keys`, of which `stages`
     tiles are on their way. Groups may begin their products one after the other (`ordered`): then
@@ -38,7 +39,6 @@ class GroupAttentionTile(NamedTuple):
     stages: int
     ordered: bool = False
     copiers: int = 0
-    early: bool = False
 
     @property
     def threads(self) -> int:
@@ -212,7 +212,7 @@ def group_attender(what: GroupAttending, tile: GroupAttentionTile) -> Kernel:
     places before its own to `right` places after it. `before` are the heads of the result that
     were computed by other launches, `scale` is that of scores in powers of two, and positive."""
     dtype, deep, wide, lanes = what
-    a_tile, b_tile, stages, ordered, copiers, early = tile
+    a_tile, b_tile, stages, ordered, copiers = tile
     warps, first_turn = tile.threads // _LANES, 1 + 2 * stages
     across, along = b_tile // 8, wide * LINE // 8
     query_part, key_part = a_tile * LINE, b_tile * LINE
@@ -381,9 +381,6 @@ def group_attender(what: GroupAttending, tile: GroupAttentionTile) -> Kernel:
         turn_after = first_turn + (warp + GROUP // _LANES) % warps
         turn_parity = 1 if group == 0 else 0
         scores = td.local(across, four)
-        if early:
-            ahead = td.local(across, four)
-            both = (scores, ahead)
         weights = td.local(b_tile // INNER, words)
         sums = td.local(along, four)
         peaks = td.local(2, td.f32)
@@ -401,80 +398,48 @@ def group_attender(what: GroupAttending, tile: GroupAttentionTile) -> Kernel:
             wait(barriers, 0, iteration % 2)
             done += 1
             wait(barriers, 1 + stage, parity)
-            if early:
-                begin(scores, query_tile, own, key_tiles, stage * key_size, True, True)
-                for part in td.static_range(1, deep):
-                    multiply(
-                        scores, query_tile, own + part * query_part, key_tiles,
-                        stage * key_size + part * key_part, True, True,
-                    )  # fmt: skip
-                settle(0)
-                done -= 1
-                for at in range(first, last, 2):
-                    for half in td.static_range(2):
-                        step = at + half
-                        if half == 0 or step < last:
-                            done += 1
-                            if iteration > 0 or step > first:
-                                (next_iteration, next_step, next_last, h0, h1, h2, line, v0, v1,
-                                 v2) = load_next(
-                                    key_tiles, value_tiles, barriers, key, value, done, key_at,
-                                    value_at, queries, count, depth, width, heads, order, left,
-                                    right, block, blocks, iterations, next_iteration, next_step,
-                                    next_last, h0, h1, h2, line, v0, v1, v2,
-                                )  # fmt: skip
-                            # The scores of the next step, or after the last of that once more.
-                            ahead_stage = stage
-                            ahead_parity = parity
-                            if step + 1 < last:
-                                ahead_stage += 1
-                                if ahead_stage == stages:
-                                    ahead_stage = 0
-                                    ahead_parity = 1 - parity
-                            wait(barriers, 1 + ahead_stage, ahead_parity)
-                            begin(
-                                both[1 - half], query_tile, own, key_tiles, ahead_stage * key_size,
-                                True, True,
-                            )  # fmt: skip
-                            for part in td.static_range(1, deep):
-                                multiply(
-                                    both[1 - half], query_tile, own + part * query_part, key_tiles,
-                                    ahead_stage * key_size + part * key_part, True, True,
-                                )  # fmt: skip
-                            start = step * b_tile
-                            whole = (
-                                start + b_tile <= count
-                                and group_row + ROWS - 1 - left <= start
-                                and start + b_tile - 1 - right <= group_row
-                            )
-                            if not whole:
-                                hide(
-                                    both[half], start + lane % 4 * 2, own_row - left,
-                                    own_row + right, count,
-                                )  # fmt: skip
-                            weigh(both[half], peaks, totals, shrinks, scale)
-                            settle(0, totals[0], totals[1])
-                            release(barriers, 1 + stage)
-                            if step > first:
-                                release(barriers, 1 + stages + before_stage)
-                            for v in td.static_range(along):
-                                found = sums[v]
-                                sums[v] = four(
-                                    found.x * shrinks[0], found.y * shrinks[0],
-                                    found.z * shrinks[1], found.w * shrinks[1],
-                                )  # fmt: skip
-                            pack(both[half], weights)
-                            wait(barriers, 1 + stages + stage, parity)
-                            add_held(
-                                sums, weights, value_tiles, stage * value_size, False, b_tile
-                            )
-                            before_stage = stage
-                            stage += 1
-                            if stage == stages:
-                                stage = 0
-                                parity = 1 - parity
-                release(barriers, 0)
-            else:
+            if ordered:
+                wait(barriers, own_turn, turn_parity)
+
+                turn_parity = 1 - turn_parity
+
+            begin(scores, query_tile, own, key_tiles, stage * key_size, True, True)
+            for part in td.static_range(1, deep):
+                multiply(
+                    scores, query_tile, own + part * query_part, key_tiles,
+                    stage * key_size + part * key_part, True, True,
+                )  # fmt: skip
+            if ordered:
+                hand(barriers, turn_after)
+            # Meanwhile: all groups have read the keys of the step before, and the values of that
+            # before it, or soon will have.
+            if iteration > 0:
+                (next_iteration, next_step, next_last, h0, h1, h2, line, v0, v1, v2) = load_next(
+                    key_tiles, value_tiles, barriers, key, value, done, key_at, value_at,
+                    queries, count, depth, width, heads, order, left, right, block, blocks,
+                    iterations, next_iteration, next_step, next_last, h0, h1, h2, line, v0, v1, v2,
+                )  # fmt: skip
+            settle(0)
+            release(barriers, 1 + stage)
+            start = first * b_tile
+            whole = (
+                start + b_tile <= count
+                and group_row + ROWS - 1 - left <= start
+                and start + b_tile - 1 - right <= group_row
+            )
+            if not whole:
+                hide(scores, start + lane % 4 * 2, own_row - left, own_row + right, count)
+            weigh(scores, peaks, totals, shrinks, scale)
+            pack(scores, weights)
+            for step in range(first + 1, last):
+                done += 1
+                before_stage = stage
+                before_parity = parity
+                stage += 1
+                if stage == stages:
+                    stage = 0
+                    parity = 1 - parity
+                wait(barriers, 1 + stage, parity)
                 if ordered:
                     wait(barriers, own_turn, turn_parity)
 
@@ -486,19 +451,18 @@ def group_attender(what: GroupAttending, tile: GroupAttentionTile) -> Kernel:
                         scores, query_tile, own + part * query_part, key_tiles,
                         stage * key_size + part * key_part, True, True,
                     )  # fmt: skip
+                wait(barriers, 1 + stages + before_stage, before_parity)
+                add_held(sums, weights, value_tiles, before_stage * value_size, False, b_tile)
                 if ordered:
                     hand(barriers, turn_after)
-                # Meanwhile: all groups have read the keys of the step before, and the values of that
-                # before it, or soon will have.
-                if iteration > 0:
-                    (next_iteration, next_step, next_last, h0, h1, h2, line, v0, v1, v2) = load_next(
-                        key_tiles, value_tiles, barriers, key, value, done, key_at, value_at,
-                        queries, count, depth, width, heads, order, left, right, block, blocks,
-                        iterations, next_iteration, next_step, next_last, h0, h1, h2, line, v0, v1, v2,
-                    )  # fmt: skip
-                settle(0)
+                (next_iteration, next_step, next_last, h0, h1, h2, line, v0, v1, v2) = load_next(
+                    key_tiles, value_tiles, barriers, key, value, done, key_at, value_at,
+                    queries, count, depth, width, heads, order, left, right, block, blocks,
+                    iterations, next_iteration, next_step, next_last, h0, h1, h2, line, v0, v1, v2,
+                )  # fmt: skip
+                settle(1)
                 release(barriers, 1 + stage)
-                start = first * b_tile
+                start = step * b_tile
                 whole = (
                     start + b_tile <= count
                     and group_row + ROWS - 1 - left <= start
@@ -507,59 +471,18 @@ def group_attender(what: GroupAttending, tile: GroupAttentionTile) -> Kernel:
                 if not whole:
                     hide(scores, start + lane % 4 * 2, own_row - left, own_row + right, count)
                 weigh(scores, peaks, totals, shrinks, scale)
-                pack(scores, weights)
-                for step in range(first + 1, last):
-                    done += 1
-                    before_stage = stage
-                    before_parity = parity
-                    stage += 1
-                    if stage == stages:
-                        stage = 0
-                        parity = 1 - parity
-                    wait(barriers, 1 + stage, parity)
-                    if ordered:
-                        wait(barriers, own_turn, turn_parity)
-
-                        turn_parity = 1 - turn_parity
-
-                    begin(scores, query_tile, own, key_tiles, stage * key_size, True, True)
-                    for part in td.static_range(1, deep):
-                        multiply(
-                            scores, query_tile, own + part * query_part, key_tiles,
-                            stage * key_size + part * key_part, True, True,
-                        )  # fmt: skip
-                    wait(barriers, 1 + stages + before_stage, before_parity)
-                    add_held(sums, weights, value_tiles, before_stage * value_size, False, b_tile)
-                    if ordered:
-                        hand(barriers, turn_after)
-                    (next_iteration, next_step, next_last, h0, h1, h2, line, v0, v1, v2) = load_next(
-                        key_tiles, value_tiles, barriers, key, value, done, key_at, value_at,
-                        queries, count, depth, width, heads, order, left, right, block, blocks,
-                        iterations, next_iteration, next_step, next_last, h0, h1, h2, line, v0, v1, v2,
+                settle(0, totals[0], totals[1])
+                release(barriers, 1 + stages + before_stage)
+                for v in td.static_range(along):
+                    found = sums[v]
+                    sums[v] = four(
+                        found.x * shrinks[0], found.y * shrinks[0],
+                        found.z * shrinks[1], found.w * shrinks[1],
                     )  # fmt: skip
-                    settle(1)
-                    release(barriers, 1 + stage)
-                    start = step * b_tile
-                    whole = (
-                        start + b_tile <= count
-                        and group_row + ROWS - 1 - left <= start
-                        and start + b_tile - 1 - right <= group_row
-                    )
-                    if not whole:
-                        hide(scores, start + lane % 4 * 2, own_row - left, own_row + right, count)
-                    weigh(scores, peaks, totals, shrinks, scale)
-                    settle(0, totals[0], totals[1])
-                    release(barriers, 1 + stages + before_stage)
-                    for v in td.static_range(along):
-                        found = sums[v]
-                        sums[v] = four(
-                            found.x * shrinks[0], found.y * shrinks[0],
-                            found.z * shrinks[1], found.w * shrinks[1],
-                        )  # fmt: skip
-                    pack(scores, weights)
-                release(barriers, 0)
-                wait(barriers, 1 + stages + stage, parity)
-                add_held(sums, weights, value_tiles, stage * value_size, False, b_tile)
+                pack(scores, weights)
+            release(barriers, 0)
+            wait(barriers, 1 + stages + stage, parity)
+            add_held(sums, weights, value_tiles, stage * value_size, False, b_tile)
             # The next queries, once all groups have read these.
             head = now
             r = own_row + lane % 2 * 8
@@ -573,14 +496,11 @@ def group_attender(what: GroupAttending, tile: GroupAttentionTile) -> Kernel:
                     now // heads.third % heads.second, now % heads.third,
                 )  # fmt: skip
             settle(0)
-            if early:
-                release(barriers, 1 + stages + before_stage)
-            else:
-                release(barriers, 1 + stages + stage)
-                stage += 1
-                if stage == stages:
-                    stage = 0
-                    parity = 1 - parity
+            release(barriers, 1 + stages + stage)
+            stage += 1
+            if stage == stages:
+                stage = 0
+                parity = 1 - parity
             factors = td.local(2, td.f32)
             for h in td.static_range(2):
                 total = totals[h]

@@ -40,7 +40,6 @@ class GroupGradientTile(NamedTuple):
     others: int
     stages: int
     copiers: int = 0
-    early: bool = False
 
     @property
     def threads(self) -> int:
@@ -102,7 +101,7 @@ def group_query_gradient(what: GroupDeriving, tile: GroupGradientTile) -> Kernel
     A query sees keys from `left` places before its own to `right` places after it. `scale` is that
     of scores in powers of two, `factor` that of the results."""
     dtype, deep, wide, result, lanes = what[:5]
-    rows, others, stages, copiers, early = tile
+    rows, others, stages, copiers = tile
     across, along = others // 8, deep * LINE // 8
     own_part, part_size = rows * LINE, others * LINE
     key_size, value_size = deep * part_size, wide * part_size
@@ -120,21 +119,6 @@ def group_query_gradient(what: GroupDeriving, tile: GroupGradientTile) -> Kernel
     store = sum_storer(result, lanes)
     stored: Any = td.vec4[result] if lanes == 4 else result
     words, four = td.vec4[td.u32], td.vec4[td.f32]
-
-    @td.func
-    def load_both(
-        key_tiles, value_tiles, barriers, stage, parity, key, value, key_at: Placed,
-        value_at: Placed, depth, width, count, heads: Heads, row, h0, h1, h2,
-    ):  # fmt: skip
-        """Fill a stage with the keys and values from a row on."""
-        load_keys(
-            key_tiles, stage * key_size, barriers, 1 + stage, parity, key, key_at, depth, count,
-            heads, row, h0, h1, h2,
-        )  # fmt: skip
-        load_values(
-            value_tiles, stage * value_size, barriers, 1 + stage, parity, value, value_at, width,
-            count, heads, row, h0, h1, h2,
-        )  # fmt: skip
 
     @td.kernel(checked=False, fastmath=True)
     def derive_query_groups(
@@ -179,16 +163,20 @@ def group_query_gradient(what: GroupDeriving, tile: GroupGradientTile) -> Kernel
         coming_parity = 1
         for _ in range(stages):
             if coming < last:
-                load_both(
-                    key_tiles, value_tiles, barriers, coming_stage, coming_parity, key, value,
-                    key_at, value_at, depth, width, count, heads, coming * others, h0, h1, h2,
+                load_keys(
+                    key_tiles, coming_stage * key_size, barriers, 1 + coming_stage, coming_parity,
+                    key, key_at, depth, count, heads, coming * others, h0, h1, h2,
+                )  # fmt: skip
+                load_values(
+                    value_tiles, coming_stage * value_size, barriers, 1 + coming_stage,
+                    coming_parity, value, value_at, width, count, heads, coming * others, h0, h1,
+                    h2,
                 )  # fmt: skip
                 coming += 1
                 coming_stage += 1
                 if coming_stage == stages:
                     coming_stage = 0
                     coming_parity = 0
-        ahead = td.local(across, four)
         scores = td.local(across, four)
         slopes = td.local(across, four)
         held = td.local(others // INNER, words)
@@ -213,92 +201,53 @@ def group_query_gradient(what: GroupDeriving, tile: GroupGradientTile) -> Kernel
         parity = 0
         before = 0
         before_parity = 0
-        if early and first < last:
-            wait(barriers, 1, 0)
-            begin(ahead, query_tile, own, key_tiles, 0, True, True)
-            for part in td.static_range(1, deep):
-                multiply(
-                    ahead, query_tile, own + part * own_part, key_tiles,
-                    part * part_size, True, True,
-                )  # fmt: skip
-            settle(0)
         for step in range(first, last):
             start = step * others
+            wait(barriers, 1 + stage, parity)
             key_from = stage * key_size
             value_from = stage * value_size
-            if early:
-                begin(slopes, gradient_tile, own, value_tiles, value_from, True, True)
-                for part in td.static_range(1, wide):
-                    multiply(
-                        slopes, gradient_tile, own + part * own_part, value_tiles,
-                        value_from + part * part_size, True, True,
+            begin(scores, query_tile, own, key_tiles, key_from, True, True)
+            for part in td.static_range(1, deep):
+                multiply(
+                    scores, query_tile, own + part * own_part, key_tiles,
+                    key_from + part * part_size, True, True,
+                )  # fmt: skip
+            begin(slopes, gradient_tile, own, value_tiles, value_from, True, True)
+            for part in td.static_range(1, wide):
+                multiply(
+                    slopes, gradient_tile, own + part * own_part, value_tiles,
+                    value_from + part * part_size, True, True,
+                )  # fmt: skip
+            settle(wide)
+            # The scores are there, and the last step's products are done.
+            if step > first:
+                release(barriers, 1 + before)
+                if step - 1 + stages < last:
+                    load_keys(
+                        key_tiles, before * key_size, barriers, 1 + before, before_parity, key,
+                        key_at, depth, count, heads, (step - 1 + stages) * others, h0, h1, h2,
                     )  # fmt: skip
-            else:
-                wait(barriers, 1 + stage, parity)
-                begin(ahead, query_tile, own, key_tiles, key_from, True, True)
-                for part in td.static_range(1, deep):
-                    multiply(
-                        ahead, query_tile, own + part * own_part, key_tiles,
-                        key_from + part * part_size, True, True,
+                    load_values(
+                        value_tiles, before * value_size, barriers, 1 + before, before_parity,
+                        value, value_at, width, count, heads, (step - 1 + stages) * others, h0, h1,
+                        h2,
                     )  # fmt: skip
-                begin(slopes, gradient_tile, own, value_tiles, value_from, True, True)
-                for part in td.static_range(1, wide):
-                    multiply(
-                        slopes, gradient_tile, own + part * own_part, value_tiles,
-                        value_from + part * part_size, True, True,
-                    )  # fmt: skip
-                settle(wide)
-                # The scores are there, and the last step's products are done.
-                if step > first:
-                    release(barriers, 1 + before)
-                    if step - 1 + stages < last:
-                        load_both(
-                            key_tiles, value_tiles, barriers, before, before_parity, key, value,
-                            key_at, value_at, depth, width, count, heads,
-                            (step - 1 + stages) * others, h0, h1, h2,
-                        )  # fmt: skip
             whole = (
                 start + others <= count
                 and group_row + ROWS - 1 - left <= start
                 and start + others - 1 - right <= group_row
             )
             if not whole:
-                hide(ahead, start + lane % 4 * 2, own_row - left, own_row + right, count)
+                hide(scores, start + lane % 4 * 2, own_row - left, own_row + right, count)
             for j in td.static_range(across):
-                found_score = ahead[j]
+                score = scores[j]
                 scores[j] = four(
-                    td.exp2(td.fma(found_score.x, scale, -of_norms[0])),
-                    td.exp2(td.fma(found_score.y, scale, -of_norms[0])),
-                    td.exp2(td.fma(found_score.z, scale, -of_norms[1])),
-                    td.exp2(td.fma(found_score.w, scale, -of_norms[1])),
+                    td.exp2(td.fma(score.x, scale, -of_norms[0])),
+                    td.exp2(td.fma(score.y, scale, -of_norms[0])),
+                    td.exp2(td.fma(score.z, scale, -of_norms[1])),
+                    td.exp2(td.fma(score.w, scale, -of_norms[1])),
                 )
-            if early:
-                # The scores of the next step, or after the last one of that once more.
-                ahead_stage = stage
-                ahead_parity = parity
-                if step + 1 < last:
-                    ahead_stage += 1
-                    if ahead_stage == stages:
-                        ahead_stage = 0
-                        ahead_parity = 1 - parity
-                wait(barriers, 1 + ahead_stage, ahead_parity)
-                begin(ahead, query_tile, own, key_tiles, ahead_stage * key_size, True, True)
-                for part in td.static_range(1, deep):
-                    multiply(
-                        ahead, query_tile, own + part * own_part, key_tiles,
-                        ahead_stage * key_size + part * part_size, True, True,
-                    )  # fmt: skip
-                settle(deep)
-                if step > first:
-                    release(barriers, 1 + before)
-                    if step - 1 + stages < last:
-                        load_both(
-                            key_tiles, value_tiles, barriers, before, before_parity, key, value,
-                            key_at, value_at, depth, width, count, heads,
-                            (step - 1 + stages) * others, h0, h1, h2,
-                        )  # fmt: skip
-            else:
-                settle(0)
+            settle(0)
             for j in td.static_range(across):
                 weight = scores[j]
                 slope = slopes[j]
@@ -308,8 +257,6 @@ def group_query_gradient(what: GroupDeriving, tile: GroupGradientTile) -> Kernel
                 )  # fmt: skip
             pack(slopes, held)
             add_held(found, held, key_tiles, key_from, False, others)
-            if early:
-                settle(1)  # the next scores are there
             before = stage
             before_parity = parity
             stage += 1
@@ -335,8 +282,7 @@ def group_key_gradients(what: GroupDeriving, tile: GroupGradientTile) -> Kernel:
     of the heads that share the keys, of which the axes are `sharers`. The other arguments are those
     of `group_query_gradient`."""
     dtype, deep, wide, result, lanes, value_lanes, of_keys, of_values, shared = what
-    rows, others, stages, copiers, early = tile
-    early = early and of_keys and of_values
+    rows, others, stages, copiers = tile
     warps, pairs = tile.threads // _LANES, others // 2
     across, loads = others // 8, -(-pairs // _LANES)
     along, value_along = deep * LINE // 8, wide * LINE // 8
@@ -382,21 +328,6 @@ def group_key_gradients(what: GroupDeriving, tile: GroupGradientTile) -> Kernel:
             far = norms[lines + at + 1]
             far_sum = sums[lines + at + 1]
         return four(near, far, near_sum, far_sum)
-
-    @td.func
-    def load_both(
-        query_tiles, gradient_tiles, barriers, stage, parity, query, gradient, query_at: Placed,
-        gradient_at: Placed, depth, width, queries, heads: Heads, row, h0, h1, h2,
-    ):  # fmt: skip
-        """Fill a stage with the queries and gradients from a row on."""
-        load_queries(
-            query_tiles, stage * query_size, barriers, 1 + stage, parity, query, query_at, depth,
-            queries, heads, row, h0, h1, h2,
-        )  # fmt: skip
-        load_gradients(
-            gradient_tiles, stage * gradient_size, barriers, 1 + stage, parity, gradient,
-            gradient_at, width, queries, heads, row, h0, h1, h2,
-        )  # fmt: skip
 
     @td.kernel(checked=False, fastmath=True)
     def derive_keys_groups(
@@ -449,10 +380,15 @@ def group_key_gradients(what: GroupDeriving, tile: GroupGradientTile) -> Kernel:
         for _ in range(stages):
             if coming < steps:
                 c0, c1, c2 = sharing(coming_share, sharers, o0, o1, o2)
-                load_both(
-                    query_tiles, gradient_tiles, barriers, coming_stage, coming_parity, query,
-                    gradient, query_at, gradient_at, depth, width, queries, heads,
-                    coming_tile * others, c0, c1, c2,
+                load_queries(
+                    query_tiles, coming_stage * query_size, barriers, 1 + coming_stage,
+                    coming_parity, query, query_at, depth, queries, heads, coming_tile * others, c0,
+                    c1, c2,
+                )  # fmt: skip
+                load_gradients(
+                    gradient_tiles, coming_stage * gradient_size, barriers, 1 + coming_stage,
+                    coming_parity, gradient, gradient_at, width, queries, heads, coming_tile *
+                    others, c0, c1, c2,
                 )  # fmt: skip
                 coming += 1
                 coming_tile += 1
@@ -463,7 +399,6 @@ def group_key_gradients(what: GroupDeriving, tile: GroupGradientTile) -> Kernel:
                 if coming_stage == stages:
                     coming_stage = 0
                     coming_parity = 0
-        ahead = td.local(across, four)
         scores = td.local(across, four)
         slopes = td.local(across, four)
         weights = td.local(others // INNER, words)
@@ -493,29 +428,19 @@ def group_key_gradients(what: GroupDeriving, tile: GroupGradientTile) -> Kernel:
             coming_pairs[v] = lines_of_pair(
                 norms, sums, lines, first * others + (v * _LANES + lane) * 2, queries
             )
-        if early and steps > 0:
-            wait(barriers, 1, 0)
-            begin(ahead, key_tile, own, query_tiles, 0, True, True)
-            for part in td.static_range(1, deep):
-                multiply(
-                    ahead, key_tile, own + part * own_part, query_tiles,
-                    part * part_size, True, True,
-                )  # fmt: skip
-            settle(0)
         for step in range(steps):
             start = tile_at * others
+            wait(barriers, 1 + stage, parity)
+            if of_keys and of_values:
+                settle(1)  # the weights' registers are needed
             query_from = stage * query_size
             gradient_from = stage * gradient_size
-            if not early:
-                wait(barriers, 1 + stage, parity)
-                if of_keys and of_values:
-                    settle(1)  # the weights' registers are needed
-                begin(ahead, key_tile, own, query_tiles, query_from, True, True)
-                for part in td.static_range(1, deep):
-                    multiply(
-                        ahead, key_tile, own + part * own_part, query_tiles,
-                        query_from + part * part_size, True, True,
-                    )  # fmt: skip
+            begin(scores, key_tile, own, query_tiles, query_from, True, True)
+            for part in td.static_range(1, deep):
+                multiply(
+                    scores, key_tile, own + part * own_part, query_tiles,
+                    query_from + part * part_size, True, True,
+                )  # fmt: skip
             if of_keys:
                 begin(slopes, value_tile, own, gradient_tiles, gradient_from, True, True)
                 for part in td.static_range(1, wide):
@@ -543,72 +468,43 @@ def group_key_gradients(what: GroupDeriving, tile: GroupGradientTile) -> Kernel:
                     coming_pairs[v] = lines_of_pair(
                         norms, sums, lines, tile_at * others + (v * _LANES + lane) * 2, queries
                     )
-            if not early:
-                settle(later)
-                # The scores are there, and the last step's products are done.
-                if step > 0:
-                    release(barriers, 1 + before)
-                    if coming < steps:
-                        c0, c1, c2 = sharing(coming_share, sharers, o0, o1, o2)
-                        load_both(
-                            query_tiles, gradient_tiles, barriers, before, before_parity, query,
-                            gradient, query_at, gradient_at, depth, width, queries, heads,
-                            coming_tile * others, c0, c1, c2,
-                        )  # fmt: skip
-                        coming += 1
-                        coming_tile += 1
-                        if shared and coming_tile == last:
-                            coming_tile = first
-                            coming_share += 1
+            settle(later)
+            # The scores are there, and the last step's products are done.
+            if step > 0:
+                release(barriers, 1 + before)
+                if coming < steps:
+                    c0, c1, c2 = sharing(coming_share, sharers, o0, o1, o2)
+                    load_queries(
+                        query_tiles, before * query_size, barriers, 1 + before, before_parity,
+                        query, query_at, depth, queries, heads, coming_tile * others, c0, c1, c2,
+                    )  # fmt: skip
+                    load_gradients(
+                        gradient_tiles, before * gradient_size, barriers, 1 + before, before_parity,
+                        gradient, gradient_at, width, queries, heads, coming_tile * others, c0, c1,
+                        c2,
+                    )  # fmt: skip
+                    coming += 1
+                    coming_tile += 1
+                    if shared and coming_tile == last:
+                        coming_tile = first
+                        coming_share += 1
             whole = group_row + ROWS - 1 - right <= start and start + others - 1 - left <= group_row
             if not whole:
-                hide(ahead, start + lane % 4 * 2, own_row - right, own_row + left, queries)
+                hide(scores, start + lane % 4 * 2, own_row - right, own_row + left, queries)
             for j in td.static_range(across):
-                found = ahead[j]
+                score = scores[j]
                 pair = of_pairs[pair_at + j * 4 + lane % 4]
                 scores[j] = four(
-                    td.exp2(td.fma(found.x, scale, -pair.x)),
-                    td.exp2(td.fma(found.y, scale, -pair.y)),
-                    td.exp2(td.fma(found.z, scale, -pair.x)),
-                    td.exp2(td.fma(found.w, scale, -pair.y)),
+                    td.exp2(td.fma(score.x, scale, -pair.x)),
+                    td.exp2(td.fma(score.y, scale, -pair.y)),
+                    td.exp2(td.fma(score.z, scale, -pair.x)),
+                    td.exp2(td.fma(score.w, scale, -pair.y)),
                 )
             if of_values:
                 pack(scores, weights)
                 add_held(of_value, weights, gradient_tiles, gradient_from, False, others)
-            if early:
-                # The scores of the next step, or after the last one of that once more.
-                ahead_stage = stage
-                ahead_parity = parity
-                if step + 1 < steps:
-                    ahead_stage += 1
-                    if ahead_stage == stages:
-                        ahead_stage = 0
-                        ahead_parity = 1 - parity
-                wait(barriers, 1 + ahead_stage, ahead_parity)
-                begin(ahead, key_tile, own, query_tiles, ahead_stage * query_size, True, True)
-                for part in td.static_range(1, deep):
-                    multiply(
-                        ahead, key_tile, own + part * own_part, query_tiles,
-                        ahead_stage * query_size + part * part_size, True, True,
-                    )  # fmt: skip
-                settle(deep + 1)
-                if step > 0:
-                    release(barriers, 1 + before)
-                    if coming < steps:
-                        c0, c1, c2 = sharing(coming_share, sharers, o0, o1, o2)
-                        load_both(
-                            query_tiles, gradient_tiles, barriers, before, before_parity, query,
-                            gradient, query_at, gradient_at, depth, width, queries, heads,
-                            coming_tile * others, c0, c1, c2,
-                        )  # fmt: skip
-                        coming += 1
-                        coming_tile += 1
-                        if shared and coming_tile == last:
-                            coming_tile = first
-                            coming_share += 1
             if of_keys:
-                if not early:
-                    settle(1 if of_values else 0)
+                settle(1 if of_values else 0)
                 for j in td.static_range(across):
                     weight = scores[j]
                     slope = slopes[j]
@@ -619,8 +515,6 @@ def group_key_gradients(what: GroupDeriving, tile: GroupGradientTile) -> Kernel:
                     )  # fmt: skip
                 pack(slopes, held)
                 add_held(of_key, held, query_tiles, query_from, False, others)
-            if early:
-                settle(1)  # the next scores are there
             before = stage
             before_parity = parity
             stage += 1
