@@ -164,7 +164,7 @@ def test_results(device):
     is_cpu, r = device == "cpu", np.random.default_rng()
     for dtype in r.choice(["float32", "float64", "int64", "int32"], 2) if is_cpu else ["float32"]:
         cases = {**COMMON, **(FLOATS if dtype.startswith("float") else {})}
-        for name in cases if is_cpu else r.choice(list(cases), 20, replace=False):
+        for name in r.choice(list(cases), 24 if is_cpu else 12, replace=False):
             what = f"{name}, {dtype}, {seed}"
             ours, theirs = (
                 Drawn(t, seed, where, dtype) for t, where in ((mine, device), (torch, "cpu"))
@@ -177,10 +177,13 @@ def test_results(device):
             agree(cases[name](ours), wanted, dtype, what, device)
 
 
-@pytest.mark.parametrize("name", DERIVED)
-def test_gradients(name):
+def test_gradients():
+    for name in np.random.default_rng().choice(DERIVED, 7, replace=False):
+        _compare_gradients(name, np.random.SeedSequence())
+
+
+def _compare_gradients(name: str, child: np.random.SeedSequence) -> None:
     case = {**COMMON, **FLOATS}[name]
-    child = np.random.SeedSequence()
     found = []
     for t in (mine, torch):
         d = Drawn(t, child, "cpu", "float64")
@@ -286,6 +289,7 @@ def test_what_only_treadle_refuses_says_what_to_do():
         (lambda: mine.sparse_coo_tensor([[0, -1]], [1.0, 2.0], (3,)), "negative index -1"),
         (lambda: mine.nn.Module().register_buffer("a", x), "attribute"),
         (lambda: mine.nn.Parameter(x), "dense"),
+        *[(lambda: x @ mine.ones(3, 2).to(DEVICES[1]), "same device")][: len(DEVICES) - 1],
     ):
         with pytest.raises((RuntimeError, TypeError), match=words):
             call()

@@ -65,7 +65,6 @@ _NAMES = {
         "func.functionalize"
     ),
     "training on several devices is not there": ("cuda.comm cuda.nccl utils.data.distributed"),
-    "tensorboardX has a SummaryWriter, which takes numbers and NumPy arrays": ("utils.tensorboard"),
     "td.kernel and td.cuda_module compile kernels": "utils.cpp_extension",
     "sparse tensors are COO, CSR or CSC here, without blocks: torch.sparse_coo_tensor": (
         "sparse_bsc sparse_bsc_tensor sparse_bsr sparse_bsr_tensor Tensor.to_sparse_bsc "

@@ -21,6 +21,12 @@ from treadle.torch.tensors import Tensor, wrap
 def _checked(name: str, *given: tuple[Tensor, int]) -> None:
     """RuntimeError for other numbers of axes, dtypes that differ, and values that are arrays."""
     products.checked(name, *given)
+    places = {x.device for x, _ in given}
+    if len(places) > 1:
+        raise RuntimeError(
+            f"{name}: Expected all tensors to be on the same device, but found at least two: "
+            f"{' and '.join(sorted(map(str, places)))}. Move one: x.to(device)"
+        )
     for x, _ in given:
         if isinstance(x, SparseTensor) and x.dense_dim():
             raise RuntimeError(f"{name}: a sparse matrix has no dense axes, but {x.dense_dim()}")

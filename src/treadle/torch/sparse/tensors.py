@@ -8,11 +8,11 @@ from typing import Any
 from treadle.core.deferred_imports import DeferredAttribute
 from treadle.core.dtypes import DType
 from treadle.tensor.tensor import Tensor as Inner
-from treadle.torch.attributes import GradientFunction
+from treadle.torch import attributes
 from treadle.torch.devices import device as Device
 from treadle.torch.layouts import Size, layout, sparse_coo, sparse_csc, sparse_csr
 from treadle.torch.sparse.patterns import Pattern
-from treadle.torch.tensors import NotDense, Tensor
+from treadle.torch.tensors import NotDense, Tensor, wrap
 
 # What is computed elsewhere, and imported when it is first used.
 _METHODS = {
@@ -106,13 +106,9 @@ class SparseTensor(Tensor):
         return self._pattern.count
 
     def _indices(self) -> Tensor:
-        from treadle.torch.tensors import wrap
-
         return wrap(self._pattern.indices)
 
     def _values(self) -> Tensor:
-        from treadle.torch.tensors import wrap
-
         return wrap(self._elements.detach())
 
     @property
@@ -180,10 +176,9 @@ class SparseTensor(Tensor):
         self._elements.grad = None if value is None else value._elements
 
     @property
-    def grad_fn(self) -> GradientFunction | None:
+    def grad_fn(self) -> attributes.GradientFunction | None:
         """What computed the tensor, if it is recorded; None for leaves."""
-        inner = self._elements
-        return None if self.is_leaf or inner.is_leaf else GradientFunction(inner._history)
+        return None if self.is_leaf else attributes.grad_fn(wrap(self._elements))
 
     @property
     def data(self) -> Tensor:
