@@ -43,6 +43,7 @@ def test_it_is_warned_of(body):
         "int f(int a) { do { return 1; } while (false); }",
         "int f(int a) { switch (a) { case 1: a = 2; default: { return 2; } } }",
         "void f(int a) { a++; }",
+        'void stop() { printf("no"); __trap(); a(); } __device__ int f(int a) { stop(); }',
         "auto f(int a) { a++; }",
         "S::S(int b) { a = b; }",
         "S &S::operator=(int b) { a = b; return *this; }",
@@ -52,6 +53,6 @@ def test_it_is_not(function):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         td.cuda_module(
-            "struct S { int a; __device__ S(int b); __device__ S &operator=(int b); };\n"
+            "__device__ void a(); struct S { int a; __device__ S(int b); __device__ S &operator=(int b); };\n"
             f"__device__ {function}\n__global__ void k(int *x) {{}}"
         )

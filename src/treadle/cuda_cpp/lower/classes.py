@@ -9,7 +9,13 @@ from typing import Any
 from treadle.cuda_cpp.lower.arithmetic import constant
 from treadle.cuda_cpp.lower.context import Context
 from treadle.cuda_cpp.lower.dispatch import constant_value, static_assert
-from treadle.cuda_cpp.lower.names import class_or_enum, constant_integer, resolve, scope_of
+from treadle.cuda_cpp.lower.names import (
+    class_or_enum,
+    constant_integer,
+    is_const,
+    resolve,
+    scope_of,
+)
 from treadle.cuda_cpp.semantics.scopes import (
     Enumerator,
     Functions,
@@ -347,12 +353,24 @@ def find_field(type: ClassType, name: str) -> tuple[tuple[Field, ...], Field] | 
 
 def is_mutable(type: ClassType, name: str) -> bool:
     """Whether a field can be assigned to in a const object."""
+    field = _field_declaration(type, name)
+    return field is not None and "mutable" in field.specifiers
+
+
+def is_const_field(type: ClassType, name: str) -> bool:
+    """Whether a field is const, so that nothing but its initializer sets it."""
+    field = _field_declaration(type, name)
+    return field is not None and is_const(field.type)
+
+
+def _field_declaration(type: ClassType, name: str) -> tree.VariableDeclaration | None:
     declaration = type.declaration
     members = declaration.members if isinstance(declaration, tree.StructDeclaration) else ()
     for member in members:
         if isinstance(member, tree.VariableDeclaration) and member.name == name.partition(".")[0]:
-            return "mutable" in member.specifiers
-    return any(is_mutable(base, name) for base in type.bases)
+            return member
+    found = (_field_declaration(base, name) for base in type.bases)
+    return next((one for one in found if one is not None), None)
 
 
 def enumerator(cx: Context, entity: Enumerator) -> tuple[CppType, n.Constant]:

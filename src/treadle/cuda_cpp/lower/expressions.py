@@ -79,9 +79,11 @@ from treadle.cuda_cpp.semantics.types import (
     FLOAT,
     SIZE,
     VOID,
+    Arithmetic,
     ArrayOf,
     ClassType,
     CppType,
+    EnumType,
     NoLayout,
     Reference,
     Void,
@@ -255,7 +257,10 @@ def _unary(cx: Context, node: tree.Unary) -> Value:
         if isinstance(node.operand, tree.Name):
             _demand_object(cx, node.operand)
         return address_of(cx, lower_place(cx, node.operand), node.span)
-    operand = lower_place(cx, node.operand) if node.op in ("++", "--") else lower(cx, node.operand)
+    if node.op in ("++", "--"):
+        operand = _changed(cx, node.operand, node.span)
+    else:
+        operand = lower(cx, node.operand)
     if node.op == "*":
         return dereference(cx, operand, node.span)
     if node.op in ("++", "--"):
@@ -271,9 +276,18 @@ def _demand_object(cx: Context, name: tree.Name) -> None:
         raise LowerAgain
 
 
+def _changed(cx: Context, node: Any, span: Span) -> Value:
+    """An lvalue that an operator changes. CompileError for a constant, by its name."""
+    value = lower_place(cx, node)
+    type = value.type if isinstance(value, Rvalue) else None
+    if isinstance(node, tree.Name) and isinstance(type, (Arithmetic, EnumType)):
+        raise cx.error(f"{node.text} is const, so it cannot be assigned to", span)
+    return value
+
+
 def _postfix(cx: Context, node: tree.Postfix) -> Value:
     unused = cx.unused is node
-    operand = lower_place(cx, node.operand)
+    operand = _changed(cx, node.operand, node.span)
     # If the value is discarded, `i++` is `++i`, except for classes, which may define both.
     keeps = not unused or isinstance(getattr(operand, "type", None), ClassType)
     return stepped(cx, node.op, operand, keeps, node.span)
@@ -322,7 +336,7 @@ def _assign(cx: Context, node: tree.Assign) -> Value:
         return assign(cx, node.op, target, value, node.span)
     value = lower(cx, node.value)  # the right operand comes first
     with cx.separate_block() as inside:
-        target = lower_place(cx, node.target)
+        target = _changed(cx, node.target, node.span)
     if inside:
         type = _right_type(cx, node.op, target, value, node.span)
         value = snapshot(cx, value, type, inside, node.span)

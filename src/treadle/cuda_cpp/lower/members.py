@@ -8,7 +8,7 @@ from treadle.core.source import Span
 from treadle.cuda_cpp.lower import builtin_names
 from treadle.cuda_cpp.lower.arithmetic import constant, folded
 from treadle.cuda_cpp.lower.calls import call_operator, operator_call
-from treadle.cuda_cpp.lower.classes import find_field, is_mutable
+from treadle.cuda_cpp.lower.classes import find_field, is_const_field, is_mutable
 from treadle.cuda_cpp.lower.context import Context
 from treadle.cuda_cpp.lower.conversions import as_base, derives, number, without_const
 from treadle.cuda_cpp.lower.dispatch import lower
@@ -28,12 +28,15 @@ from treadle.cuda_cpp.lower.values import (
     SplitStruct,
     Text,
     Value,
+    as_const,
     describe,
 )
 from treadle.cuda_cpp.lower.variables import global_variable
 from treadle.cuda_cpp.semantics.scopes import (
     Functions,
     GlobalVariable,
+    HostEntity,
+    Scope,
 )
 from treadle.cuda_cpp.semantics.types import (
     VOID,
@@ -90,7 +93,11 @@ def lower_member(cx: Context, node: tree.Member) -> Value:
     base = lower(cx, node.base)
     if node.arrow:
         base = _arrow(cx, base, node.span)
-    return member_of(cx, base, node.name, node.span)
+    found = member_of(cx, base, node.name, node.span)
+    type = getattr(base, "type", None)
+    if isinstance(type, ClassType) and is_const_field(type, node.name.text):
+        found = as_const(found)
+    return found
 
 
 def _arrow(cx: Context, base: Value, span: Span) -> Value:
@@ -126,6 +133,7 @@ def as_qualified(cx: Context, value: Value, name: tree.Name, span: Span) -> Valu
 
 
 def _of_class(cx: Context, base: Value, type: ClassType, name: tree.Name, span: Span) -> Value:
+    _refuse_hidden(cx, type, name.text, span)
     found = find_field(type, name.text)
     if found is not None:
         for field in (*found[0], found[1]):
@@ -144,12 +152,54 @@ def _of_class(cx: Context, base: Value, type: ClassType, name: tree.Name, span: 
             return FunctionSet(name.text, tuple(overloads), arguments=name.arguments, receiver=base)
         case GlobalVariable():
             return global_variable(cx, entity, name)
+        case HostEntity():
+            raise cx.error(
+                f"{name.text} of {type} is for the host: declare it __device__ (or __host__ "
+                "__device__), so that kernels can call it",
+                span,
+            )
     value = known_entity(cx, entity, span)
     if value is not None:
         known: Value = value
         return known
     fields = ", ".join(field.name for field in type.fields) or "none"
     raise cx.error(f"{type} has no member {name.text}; its fields: {fields}", span)
+
+
+def _refuse_hidden(cx: Context, type: ClassType, name: str, span: Span) -> None:
+    """CompileError for a member that is not public, but in functions of its class, of a class in
+    that or of one derived from it."""
+    owner = _owner(type, name)
+    if owner is None or name not in owner.declaration.hidden:
+        return
+    scope: Scope | None = cx.scope
+    while scope is not None:
+        own = scope.names.get("<class>")
+        if isinstance(own, ClassType) and _is_or_derives(own, owner):
+            return
+        scope = scope.parent
+    raise cx.error(
+        f"{name} is not a public member of {owner}: only functions of {owner} may use it", span
+    )
+
+
+def _owner(type: ClassType, name: str) -> ClassType | None:
+    """The class that declares a member: the type or a base."""
+    declaration = type.declaration
+    if not isinstance(declaration, tree.StructDeclaration):
+        return None
+    if any(field.name == name for field in type.fields) or (
+        type.scope is not None and name in type.scope.names
+    ):
+        return type
+    return next((one for base in type.bases if (one := _owner(base, name)) is not None), None)
+
+
+def _is_or_derives(type: ClassType, owner: ClassType) -> bool:
+    """Whether a class is an instance of the same declaration, or of one that derives from it."""
+    if type.declaration is owner.declaration:
+        return True
+    return any(_is_or_derives(base, owner) for base in type.bases)
 
 
 def address_of(cx: Context, value: Value, span: Span) -> Value:

@@ -33,6 +33,7 @@ from treadle.cuda_cpp.semantics.types import (
     Reference,
     decay,
 )
+from treadle.cuda_cpp.source.headers import LIBRARIES
 from treadle.cuda_cpp.syntax import tree
 from treadle.cuda_cpp.syntax.keywords import TRANSFORMS
 from treadle.cuda_cpp.syntax.refusals import refusal_message
@@ -236,6 +237,12 @@ def _unknown_type(cx: Context, name: tree.Name) -> str:
         return (
             f"{spelled} is from the C++ standard library, of which kernels have only a part (the "
             "guide to CUDA C++ lists it): use an array, or a struct of the file"
+        )
+    library = LIBRARIES.get(spelled.partition("::")[0]) if name.scope else None
+    if library is not None:
+        return (
+            f"{spelled} is from {library}, of which kernels have no more here than the guide to "
+            "CUDA C++ lists: write what it does in the file"
         )
     return (
         f"{spelled} is not a known type: include the file that declares it (include=[…] names "

@@ -125,6 +125,14 @@ NOT_FOUND = (
 )
 
 
+LIBRARIES = {
+    "at": "PyTorch (ATen)", "boost": "Boost", "c10": "PyTorch (c10)", "cg": "cooperative groups",
+    "cooperative_groups": "cooperative groups", "cub": "CUB", "cuco": "cuCollections",
+    "cuda": "libcu++", "cute": "CuTe", "cutlass": "CUTLASS", "Eigen": "Eigen", "glm": "GLM",
+    "nvcuda": "CUDA's mma.h", "raft": "RAFT", "thrust": "Thrust", "torch": "PyTorch",
+    "wmma": "CUDA's mma.h",
+}  # fmt: skip
+"""Libraries by their namespaces."""
 _HOST_NAMES = frozenset((*_HOST_HEADERS, *_STANDARD_HEADERS))
 
 

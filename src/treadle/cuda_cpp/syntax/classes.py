@@ -43,9 +43,10 @@ def class_type(c: Cursor) -> tree.TypeTree:
         c.declare(called, TYPE)
     members: tuple[tree.Declaration, ...] = ()
     bases: tuple[tree.NamedType | tree.PackExpansion, ...] = ()
+    hidden: frozenset[str] = frozenset()
     if text != ";":
         bases = _bases(c) if text == ":" else ()
-        members = _members(c, kind, called)
+        members, hidden = _members(c, kind, called)
         attributes.attributes(c, into)
     defined = tree.StructDeclaration(
         kind,
@@ -58,6 +59,7 @@ def class_type(c: Cursor) -> tree.TypeTree:
         specialized,
         False,
         1 if into.packed else packing,
+        hidden,
         span,
     )
     return tree.DefinedType(defined, span)
@@ -78,7 +80,10 @@ def _bases(c: Cursor) -> tuple[tree.NamedType | tree.PackExpansion, ...]:
             return tuple(found)
 
 
-def _members(c: Cursor, kind: str, called: str) -> tuple[tree.Declaration, ...]:
+def _members(
+    c: Cursor, kind: str, called: str
+) -> tuple[tuple[tree.Declaration, ...], frozenset[str]]:
+    """The members, and the names that have no public one."""
     opener = c.index
     if c.text != "{":
         raise c.problem(f"expected '{{' before the members, found {c.found()}")
@@ -90,9 +95,16 @@ def _members(c: Cursor, kind: str, called: str) -> tuple[tree.Declaration, ...]:
     c.class_names.append(plain)
     _declare_types_ahead(c, close)
     found: list[tree.Declaration] = []
+    public, friends = kind != "class", False
+    names_of: dict[bool, set[str]] = {True: set(), False: set()}  # public ones, others
     try:
         while c.index < close and not c.full:
-            found.extend(_member_or_error(c, close))
+            if c.text in _ACCESS_WORDS:
+                public = c.text == "public"
+            friends = friends or c.text == "friend"
+            made = _member_or_error(c, close)
+            names_of[public].update(filter(None, map(_name_of, made)))
+            found.extend(made)
     finally:
         c.class_names.pop()
     if plain:
@@ -104,7 +116,13 @@ def _members(c: Cursor, kind: str, called: str) -> tuple[tree.Declaration, ...]:
         for member in found:
             if isinstance(member, tree.VariableDeclaration) and member.name:
                 c.declare(member.name, VALUE)
-    return tuple(found)
+    hidden = frozenset() if friends else frozenset(names_of[False] - names_of[True])
+    return tuple(found), hidden
+
+
+def _name_of(member: tree.Declaration) -> str:
+    name = getattr(member, "name", "")
+    return name.text if isinstance(name, tree.Name) else name
 
 
 def _declare_types_ahead(c: Cursor, close: int) -> None:

@@ -565,7 +565,7 @@ class FunctionDeclaration:
 @dataclass(frozen=True, slots=True)
 class StructDeclaration:
     """kind: "struct", "class" or "union". `complete` is False for `struct A;`. An unnamed one has
-    the name "". Access specifiers are ignored."""
+    the name "". `hidden` are the names that have no public member; of a class with friends none."""
 
     kind: str
     name: str
@@ -577,6 +577,7 @@ class StructDeclaration:
     specialized: tuple[TemplateArgument, ...] | None = None  # `struct A<float> {…}`
     expanded: bool = False  # made from one with parameter packs
     packing: int | None = None  # the greatest alignment of a member, if it is packed
+    hidden: frozenset[str] = field(default=frozenset(), compare=False)
     span: Span = field(default=NOWHERE, compare=False)
 
 
