@@ -663,6 +663,28 @@ def test_beside_the_host(device, group):
     check(in_one_kernel([FEATURES[name] for name in group]), device, 3, 7, 2, standard="gnu++20")
 
 
+VECTORS = """
+struct Checked {
+    int a, b;
+    __device__ Checked(int x) : a(x), b(x + 1) {}
+    __device__ Checked(const Checked &o) : a(o.a), b(o.b) { assert(o.a < o.b); }
+};
+__global__ void copies(int *out)
+{
+    int4 t[2] = {{1, 2, 3, 4}, {5, 6, 7, 8}};
+    int4 e(t[1]), f{t[0]};
+    Checked c(7), d(c);
+    out[0] = e.x + f.w * 10 + d.b * 100;
+}
+"""
+
+
+def test_vectors_from_vectors(device):
+    out = td.zeros(1, dtype=td.int32, device=device)
+    td.cuda_module(VECTORS).copies[1, 1](out)
+    assert out.tolist() == [845]
+
+
 KERNELS = """
 __global__ void fill(float *x) { x[0] = 1; }
 __global__ void fill(int *x) { x[0] = 2; }

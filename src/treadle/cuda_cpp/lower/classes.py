@@ -461,6 +461,13 @@ def refuse_special_functions(
                 raise cx.error(refusal_message("destructor"), member.span)
             if _is_copy_constructor(member, name) and not _merely_copies(member):
                 raise cx.error(refusal_message("copy_constructor"), member.span)
+            if _is_copy_constructor(member, name) and member.body and member.body.body:
+                for statement in member.body.body:
+                    if isinstance(statement, tree.ExpressionStatement) and _is_assertion(
+                        statement.expression
+                    ):
+                        reason = "not checked: objects are copied field by field"
+                        cx.note("noted", "assert in a copy constructor", reason, statement.span)
 
 
 def _is_empty(function: tree.FunctionDeclaration) -> bool:
@@ -481,6 +488,11 @@ def _is_copy_constructor(function: tree.FunctionDeclaration, name: str) -> bool:
     return isinstance(written, tree.NamedType) and written.name.text == name
 
 
+def _is_assertion(node: tree.Expression) -> bool:
+    is_call = isinstance(node, tree.Call) and node.function == tree.Name("__treadle_assert")
+    return is_call or isinstance(node, tree.Cast)  # without assertions it is (void)0
+
+
 def _merely_copies(function: tree.FunctionDeclaration) -> bool:
     """Whether a copy constructor copies each field, in its mem-initializers or its body."""
     if function.note:  # defaulted or deleted
@@ -495,6 +507,8 @@ def _merely_copies(function: tree.FunctionDeclaration) -> bool:
         if not isinstance(statement, tree.ExpressionStatement):
             return False
         node = statement.expression
+        if _is_assertion(node):
+            continue
         if not isinstance(node, tree.Assign) or node.op != "=":
             return False
         target = node.target

@@ -47,6 +47,10 @@ _MOST_ZEROS = 16  # stores that are unrolled
 def from_list(cx: Context, type: CppType, node: tree.InitializerList, span: Span) -> Value:
     """A value of `type` from `{a, b, …}`."""
     if isinstance(type, VectorType):
+        only = node.items[0] if len(node.items) == 1 else None
+        is_value = only is not None and not isinstance(only, tree.InitializerList)
+        if is_value and type_of(cx, only) == type:  # a copy of another vector
+            return convert(cx, lower(cx, only), type, span)
         items = _items_in_order(cx, [type.element] * len(node.items), node.items)
         if len(items) > type.count:
             raise cx.error(f"{len(items)} values for a {type}", span)
