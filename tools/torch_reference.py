@@ -24,7 +24,8 @@ NAMES = ROOT / "tools" / "website" / "pytorch_names.txt"
 _SPACES = (
     "torch torch.Tensor torch.nn torch.nn.functional torch.nn.init torch.nn.utils "
     "torch.nn.utils.parametrizations torch.nn.utils.rnn torch.optim torch.optim.lr_scheduler "
-    "torch.linalg torch.fft torch.special torch.sparse torch.autograd torch.autograd.functional torch.func "
+    "torch.linalg torch.fft torch.special torch.sparse torch.autograd torch.autograd.functional "
+    "torch.func "
     "torch.utils.data torch.amp torch.cuda torch.random torch.testing torch.distributions"
 )
 SPACES = tuple(_SPACES.split())

@@ -27,8 +27,8 @@ hash_tensor linalg.ldl_factor linalg.ldl_factor_ex linalg.ldl_solve masked.amax 
 masked.argmax masked.argmin masked.cumprod masked.cumsum masked.log_softmax masked.logaddexp
 masked.logsumexp masked.mean masked.median masked.norm masked.normalize masked.prod masked.softmax
 masked.softmin masked.std masked.sum masked.var max_pool2d_with_indices_backward native_batch_norm
-native_dropout_backward native_group_norm native_layer_norm slice sparse.mm-reduce
-sparse.sampled_addmm special.airy_ai to_sparse torch.ops.aten._safe_softmax.default
+native_dropout_backward native_group_norm native_layer_norm slice special.airy_ai
+torch.ops.aten._safe_softmax.default
 """
 # Beside float64, one of these for each operator.
 OTHERS = ("int64", "bool", "complex128")

@@ -53,6 +53,7 @@ def test_it_is_not(function):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         td.cuda_module(
-            "__device__ void a(); struct S { int a; __device__ S(int b); __device__ S &operator=(int b); };\n"
+            "__device__ void a();\n"
+            "struct S { int a; __device__ S(int b); __device__ S &operator=(int b); };\n"
             f"__device__ {function}\n__global__ void k(int *x) {{}}"
         )
