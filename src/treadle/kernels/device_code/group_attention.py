@@ -148,7 +148,7 @@ def window_hider(across: int) -> Function:
 
 @td.struct
 class Order:
-    """How a launch's tiles of queries are dealt out to its blocks. Rounds of tiles that are
+    """How a launch's tiles of queries are distributed to its blocks. Rounds of tiles that are
     `paired`, one that sees many keys and one that sees few, give all blocks the same; there are
     `units` of such pairs, or of single tiles where all see as many. What is left over, and the
     heads from `rest` on, are sorted: forth and back along these, first the longest."""
