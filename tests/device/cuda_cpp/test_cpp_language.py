@@ -598,13 +598,13 @@ out[k++] = 1'000 + 0b101 + 017 + 0x1F;
 out[k++] = 'ab' - 'a' > 0;
     """,
     ),
-    "lambda in template arg default": (
+    "decltype as an argument": (
         """
 template <class T> __device__ T id(T x) { return x; }
     """,
         """
 out[k++] = id<decltype(n)>(4);
-auto x = id(2.5);
+auto x = id(2.5f);
 out[k++] = (int)x;
     """,
     ),
