@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from treadle.cuda_cpp.builtins.outputs import OutputOverload
 from treadle.cuda_cpp.builtins.overload import Maker, Overload
-from treadle.cuda_cpp.builtins.recipes import Recipe, Table, binary, cast
+from treadle.cuda_cpp.builtins.recipes import Recipe, Table, binary, cast, choose, intrinsic, number
 from treadle.ir import nodes as n
 from treadle.ir import types as t
 
@@ -92,6 +92,23 @@ OF_PAIR: Table = {
     "__double2loint": (Overload((t.F64,), t.I32, _word(0), _BITS_OF_PAIR),),
     "__hiloint2double": (Overload((t.I32, t.I32), t.F64, _of_words, _BITS_OF_PAIR),),
 }
+
+
+def _whole_and_fraction(maker: Maker, x: n.Expression) -> tuple[n.Expression | None, ...]:
+    """C's modf."""
+    x = maker.let(x)
+    whole = maker.let(intrinsic("trunc", x))
+    infinite = n.Intrinsic("isinf", (x,), t.BOOL)
+    fraction = choose(infinite, number(0, t.F64), binary("sub", x, whole))
+    return _call(COPYSIGN, t.F64, fraction, x), whole
+
+
+OUTPUTS_OF_PAIR: dict[str, OutputOverload] = {
+    "modf": OutputOverload((t.F64,), (t.F64,), t.F64, _whole_and_fraction),
+}
+
+# Those that round to the last bit of a double in a direction, which pairs do not have.
+TO_LAST_BIT = frozenset(f"__{of}2double_{mode}" for of in ("ll", "ull") for mode in _MODES[1:])
 
 
 def as_pairs(name: str, table: Table) -> Sequence[Overload]:

@@ -6,7 +6,14 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from treadle.core.source import Span
-from treadle.cuda_cpp.builtins.doubles import SEE_BITS, as_floats, as_pairs, has_double
+from treadle.cuda_cpp.builtins.doubles import (
+    OUTPUTS_OF_PAIR,
+    SEE_BITS,
+    TO_LAST_BIT,
+    as_floats,
+    as_pairs,
+    has_double,
+)
 from treadle.cuda_cpp.builtins.outputs import OutputOverload
 from treadle.cuda_cpp.builtins.overload import Overload
 from treadle.cuda_cpp.builtins.tables import FLOATING, FUNCTIONS, OUTPUTS
@@ -82,6 +89,12 @@ def call_function(
 def _known(cx: Context, name: str, span: Span) -> Sequence[Overload]:
     """The overloads of a function of the tables."""
     if cx.lowering.types.double_is_pair:
+        if name in TO_LAST_BIT:
+            raise cx.error(
+                f"{name} rounds to the last bit of a double, which is a pair of floats here "
+                f'(double="pair"): cast the integer, or use {name[:-2]}rn',
+                span,
+            )
         return as_pairs(name, FUNCTIONS)
     if not cx.lowering.types.double_is_float:
         return FUNCTIONS.get(name, ())
@@ -187,6 +200,8 @@ def call_with_outputs(cx: Context, name: str, values: Sequence[Value], span: Spa
     overloads = OUTPUTS[name]
     if cx.lowering.types.double_is_float:
         overloads = tuple(one for one in overloads if not has_double(one))
+    elif cx.lowering.types.double_is_pair and name in OUTPUTS_OF_PAIR:
+        overloads = (overloads[0], OUTPUTS_OF_PAIR[name])
     arity = len(overloads[0].parameters)
     read = [rvalue(cx, value, span) for value in values[:arity]]
     overload = _choose_outputs(cx, name, overloads, read, span)

@@ -54,6 +54,8 @@ _INTRINSICS = {
     "isinf": "isinf", "isfinite": "isfinite", "signbit": "signbit",
 }  # fmt: skip
 _ATOMICS = {"add": "add", "sub": "sub", "min": "minimum", "max": "maximum", "exchange": None}
+# Functions whose recurrences leave float's range.
+_OUT_OF_RANGE = frozenset({"jn_f64", "yn_f64"})
 # Functions of the library that see the bits of a double, and those that do it for pairs.
 _OF_BITS = {
     "ldexp_f64": "ldexp", "ilogb_f64": "ilogb", "logb_f64": "logb", "head_f64": "head",
@@ -185,6 +187,8 @@ class _Pairs:
             return self.arithmetic(_OF_BITS[name]), True
         if plain != name and plain in pair_functions.RELATIVE_BOUNDS:
             return self.library(pair_functions, plain, span), True
+        if name in _OUT_OF_RANGE:
+            raise _refused(f"there is no {plain}", span)
         given = self._given[name]
         takes_zero = _is_of_doubles(given)
         if name not in self._made:
@@ -256,7 +260,12 @@ class _Pairs:
     def block(self, block: n.Block) -> n.Block:
         found: list[n.Statement] = []
         for statement in block:
-            found += self.statement(statement)
+            try:
+                found += self.statement(statement)
+            except _Refused as error:
+                if error.span.line:
+                    raise
+                raise _Refused(error.message, statement.span) from None
         return tuple(found)
 
     def statement(self, node: n.Statement) -> n.Block:
