@@ -491,9 +491,9 @@ def _by_groups(arrays: _Arrays, p: Problem, done: int, tile: GroupAttentionTile)
 
 
 def order_of(paired: bool, tiles: int, heads: int, blocks: int, together: int) -> Packed:
-    """How tiles of queries are distributed, of which each head has so many. Where windows end,
-    tiles are `paired`. Those of few heads are sorted; of many, so many that `together` fit a cache or
-    blocks have two tiles each, and the others are rounds of the same length."""
+    """How a launch distributes tiles of queries, of which each head has so many. Where windows end,
+    tiles are `paired`. Those of few heads are sorted; of many, so many that `together` fit a cache
+    or blocks have two tiles each, and the others are rounds of the same length."""
     last = max(together, -(-2 * blocks // tiles))
     rest = max(heads - last, 0)
     pair = 1

@@ -152,7 +152,7 @@ def test_rounds_of_pairs_and_the_rest(card, small, rng, monkeypatch):
     [(64, 32, 132, 16, 1.03), (33, 64, 132, 8, 1.03), (5, 3, 4, 1, 1.5), (1, 1, 1, 4, 1.0)],
 )
 @pytest.mark.parametrize("paired", [True, False])
-def test_all_tiles_are_dealt_out_evenly(heads, tiles, blocks, together, most, paired):
+def test_all_tiles_are_distributed_evenly(heads, tiles, blocks, together, most, paired):
     """Each once, and no block has much more than others, where tiles see more and more keys or
     all as many."""
 
