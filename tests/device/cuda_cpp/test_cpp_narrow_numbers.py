@@ -33,6 +33,9 @@ __global__ void several(float *out)
     __nv_fp8_e4m3 one(0.3);
     float sum = one;
     out[0] = wide.x; out[1] = wide.y; out[2] = wide.w; out[3] = pair.y; out[4] = sum;
+    __nv_fp8x4_e5m2 mixed(__floats2half2_rn(7, -8), __floats2half2_rn(10, 12));
+    float4 widest = float4(mixed);
+    out[6] = widest.y * widest.w;
     out[5] = __half2float(__nv_cvt_fp8_to_halfraw(one.__x, __NV_E4M3));
 }
 """
@@ -75,9 +78,9 @@ def test_floats_of_8_bits_are_read(device):
         for dtype in (ml_dtypes.float8_e4m3fn, ml_dtypes.float8_e5m2)
     ]
     np.testing.assert_array_equal(out.numpy().reshape(2, 256), expected)
-    out = td.zeros(6, device=device)
+    out = td.zeros(7, device=device)
     module.several[1, 1](out)
-    assert out.tolist() == [1, -2, 4, 6, 0.3125, 0.3125]
+    assert out.tolist() == [1, -2, 4, 6, 0.3125, 0.3125, -96]
 
 
 COMPLEX = """

@@ -571,3 +571,33 @@ __global__ void bases(const int *in, int *out)
 def test_references_to_bases_and_initialization(device):
     expected = [1, 1, 1, 7, 7, 2, 11, 5, 10, 10, 105, 108, 8, 9, 12]
     check(device, BASES, "bases", expected, [5])
+
+
+MEMBER_CLASSES = """
+template <int N> struct Outer {
+    struct Inner { unsigned char data[N]; };
+    template <class T> struct Deeper { T items[N]; };
+};
+__global__ void member_classes(int *x, const Outer<4>::Inner *y)
+{
+    __shared__ Outer<16>::Inner space;
+    int *four = (int *)&space;
+    four[1] = 6;
+    x[0] = four[1] + y[0].data[1];
+    x[1] = sizeof(Outer<16>::Inner) * 100 + sizeof(Outer<4>::Inner);
+    x[2] = sizeof(Outer<3>::Deeper<short>) * 100 + sizeof(Outer<5>::Deeper<short>);
+    Outer<2>::Deeper<int> two;
+    Outer<3>::Deeper<int> three;
+    three.items[2] = 5;
+    two.items[1] = three.items[2] + 1;
+    x[3] = two.items[1];
+}
+"""
+
+
+def test_a_member_class_of_each_instance_of_a_template(device):
+    """They share their text, not their fields: a smaller one was taken for a larger one before."""
+    x = td.zeros(4, dtype=td.int32, device=device)
+    y = td.full((4,), 3, dtype=td.uint8, device=device)
+    td.cuda_module(MEMBER_CLASSES).member_classes[1, 1](x, y)
+    assert x.tolist() == [9, 1604, 610, 6]

@@ -39,6 +39,13 @@ __global__ void values(int *out)
     thrust::swap(a[0], a[1]);
     *out++ = a[0];
 }
+__global__ void pointed(thrust::device_ptr<int> x, std::aligned_storage<4, 4>::type *y)
+{
+    __shared__ typename std::aligned_storage<sizeof(int) * 4, alignof(int)>::type storage;
+    int *four = reinterpret_cast<int *>(&storage);
+    four[1] = 6;
+    x[1] = four[1] + *thrust::raw_pointer_cast(x + 2);
+}
 int main()
 {
     thrust::device_vector<int> d(4);
@@ -52,6 +59,9 @@ def test_thrust_in_device_code(device):
     out = td.full((len(expected),), -77, dtype=td.int32, device=device)
     td.cuda_module(THRUST).values[1, 1](out)
     assert out.tolist() == expected
+    pointed = td.arange(4, dtype=td.int32, device=device)
+    td.cuda_module(THRUST).pointed[1, 1]((pointed,), td.zeros(4, dtype=td.uint8, device=device))
+    assert pointed.tolist() == [0, 8, 2, 3]
 
 
 TORCH = """

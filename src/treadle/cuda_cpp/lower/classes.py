@@ -19,6 +19,7 @@ from treadle.cuda_cpp.lower.names import (
 from treadle.cuda_cpp.semantics.scopes import (
     Enumerator,
     Functions,
+    SPELLED,
     Overload,
     Scope,
     TypeEntity,
@@ -56,7 +57,7 @@ def class_type(
 ) -> ClassType:
     """The type of a class, or of an instance of a class template: then `scope` has the template
     arguments, and `template` is the entity of its name."""
-    key = (id(declaration), arguments, id(scope) if scope.kind in ("function", "block") else 0)
+    key = (id(declaration), arguments, _instance_around(scope))
     known = cx.lowering.classes.get(key)
     if known is not None:
         if known is _BEING_MADE:  # a pointer to it does not need its members
@@ -79,6 +80,18 @@ def class_type(
     return made
 
 
+def _instance_around(scope: Scope) -> int:
+    """The identity of the function or of the instance of a template that a class is declared in: a
+    member class of a template is another one in each instance. 0 if there is none."""
+    around = scope.parent if scope.kind == "template" else scope
+    outer = around
+    while outer is not None:
+        if outer.kind in ("function", "block", "template"):
+            return id(around)
+        outer = outer.parent
+    return 0
+
+
 _BEING_MADE: Any = object()
 _MOST_FIELDS = 4096
 _MOST_NESTED = 64
@@ -95,6 +108,8 @@ def _make(
     template: tree.StructDeclaration | None,
 ) -> ClassType:
     home = Scope(scope, declaration.name, "class")
+    if template is not None:
+        home.names[SPELLED] = name  # so that its member classes are A<4>::B
     fields: list[Field] = []
     with cx.in_scope(home):
         bases = []

@@ -84,6 +84,9 @@ class KnownValue:
     key: Any = None  # of a local constant, which becomes an object if its address is taken
 
 
+SPELLED = "<spelled>"  # the name of an instance of a class template, with its arguments
+
+
 class Scope:
     """The names of one namespace, class, template instance or block, and the scope around it."""
 
@@ -138,7 +141,7 @@ class Scope:
         scope: Scope | None = self
         while scope is not None:
             if scope.kind in ("namespace", "class") and scope.name:
-                name = f"{scope.name}::{name}"
+                name = f"{scope.names.get(SPELLED, scope.name)}::{name}"
             scope = scope.parent
         return name
 

@@ -75,6 +75,10 @@ __treadle_fp8(__nv_fp8_e5m2, __NV_E5M2)
         __nv_fp8x2_storage_t __x; \
         __host__ __device__ pair() {} \
         __host__ __device__ explicit pair(float2 x) : __x(__nv_cvt_float2_to_fp8x2(x, __NV_SATFINITE, kind)) {} \
+        __host__ __device__ explicit pair(__half2 x) \
+            : __x(__nv_cvt_float2_to_fp8x2(__half22float2(x), __NV_SATFINITE, kind)) {} \
+        __host__ __device__ explicit pair(__nv_bfloat162 x) \
+            : __x(__nv_cvt_float2_to_fp8x2(__bfloat1622float2(x), __NV_SATFINITE, kind)) {} \
         __host__ __device__ operator float2() const { \
             return make_float2(__treadle_fp8_to_float((__nv_fp8_storage_t)__x, kind), \
                                __treadle_fp8_to_float((__nv_fp8_storage_t)(__x >> 8), kind)); \
@@ -86,6 +90,12 @@ __treadle_fp8(__nv_fp8_e5m2, __NV_E5M2)
         __host__ __device__ explicit four(float4 x) \
             : __x((unsigned int)__nv_cvt_float2_to_fp8x2(make_float2(x.x, x.y), __NV_SATFINITE, kind) | \
                   (unsigned int)__nv_cvt_float2_to_fp8x2(make_float2(x.z, x.w), __NV_SATFINITE, kind) << 16) {} \
+        __host__ __device__ four(__half2 low, __half2 high) \
+            : __x((unsigned int)__nv_cvt_float2_to_fp8x2(__half22float2(low), __NV_SATFINITE, kind) | \
+                  (unsigned int)__nv_cvt_float2_to_fp8x2(__half22float2(high), __NV_SATFINITE, kind) << 16) {} \
+        __host__ __device__ four(__nv_bfloat162 low, __nv_bfloat162 high) \
+            : __x((unsigned int)__nv_cvt_float2_to_fp8x2(__bfloat1622float2(low), __NV_SATFINITE, kind) | \
+                  (unsigned int)__nv_cvt_float2_to_fp8x2(__bfloat1622float2(high), __NV_SATFINITE, kind) << 16) {} \
         __host__ __device__ operator float4() const { \
             return make_float4(__treadle_fp8_to_float((__nv_fp8_storage_t)__x, kind), \
                                __treadle_fp8_to_float((__nv_fp8_storage_t)(__x >> 8), kind), \

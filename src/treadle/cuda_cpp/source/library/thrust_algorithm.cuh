@@ -31,6 +31,15 @@ using std::stable_sort;
 using std::transform;
 using std::unique;
 using std::upper_bound;
+template <class T> struct device_ptr {
+    T *at;
+    __host__ __device__ T *get() const { return at; }
+    __host__ __device__ T &operator*() const { return *at; }
+    template <class I> __host__ __device__ T &operator[](I i) const { return at[i]; }
+    template <class I> __host__ __device__ device_ptr operator+(I i) const { return device_ptr{at + i}; }
+};
+template <class T> __host__ __device__ T *raw_pointer_cast(device_ptr<T> p) { return p.at; }
+template <class T> __host__ __device__ T *raw_pointer_cast(T *p) { return p; }
 template <class T> __host__ __device__ void swap(T &x, T &y) {
     T kept = x;
     x = y;

@@ -99,6 +99,11 @@ template <class A, class B = A, class C = B>
 using common_type_t = __treadle_common_type<A, B, C>;
 template <class T> struct alignment_of : integral_constant<size_t, alignof(T)> {};
 template <class T> constexpr size_t alignment_of_v = alignof(T);
+template <size_t size, size_t alignment = 8> struct aligned_storage {
+    struct alignas(alignment) type { unsigned char data[size]; };
+};
+template <size_t size, size_t alignment = 8>
+using aligned_storage_t = typename aligned_storage<size, alignment>::type;
 template <class T> struct negation : integral_constant<bool, !T::value> {};
 template <class T> constexpr bool negation_v = !T::value;
 template <class A = true_type, class B = true_type, class C = true_type, class D = true_type>
