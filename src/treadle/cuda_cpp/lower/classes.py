@@ -17,9 +17,9 @@ from treadle.cuda_cpp.lower.names import (
     scope_of,
 )
 from treadle.cuda_cpp.semantics.scopes import (
+    SPELLED,
     Enumerator,
     Functions,
-    SPELLED,
     Overload,
     Scope,
     TypeEntity,
