@@ -175,6 +175,7 @@ _LEFT_OUT = {
         (
             "test_chosen_items",
             "test_cpp_divided_barriers",
+            "test_cpp_inline_ptx",
             "test_matrices",
             "test_pairs",
             "test_python_functions",

@@ -221,7 +221,7 @@ def test_local_types() -> None:
     [
         ("goto end;", "goto"),
         ("end:", "label"),
-        ('asm volatile("mov.u32 %0, %%laneid;" : "=r"(a));', "asm"),
+        ('asm volatile("mov.u64 %0, %%clock64;" : "=l"(a));', "asm"),
         ('asm("trap;");', "asm"),
         ("try { f(); } catch (const E &e) { } catch (...) { }", "try"),
         ("co_return 3;", "coroutine"),

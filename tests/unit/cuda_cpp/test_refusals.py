@@ -49,7 +49,7 @@ CONSTRUCTS = [
     ),
     ("goto", kernel("/**/goto end; end: x[0] = 1;"), "goto: other GPUs have structured .*; use lo"),
     ("a label", kernel("x[0] = 1; /**/again: x[0] = 2;"), "a label: .*; remove it"),
-    ("asm", kernel('/**/asm("mov.u32 %0, %laneid;" : "=r"(n));'),
+    ("asm", kernel('/**/asm("mov.u32 %0, %smid;" : "=r"(n));'),
      "inline assembly: .* PTX .*; use"),
     ("asm volatile", kernel('/**/asm volatile("bar.sync 0;");'), "inline assembly: .* PTX .*; use"),
     ("try", kernel("/**/try { x[0] = 1; } catch (...) { }"), "try and catch: .*; return an error"),

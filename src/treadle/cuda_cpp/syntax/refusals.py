@@ -34,12 +34,7 @@ REFUSALS = {
     ),
     "asm": Refusal(
         "inline assembly",
-        "only NVIDIA's compiler knows PTX instructions",
-        "use the intrinsic function of CUDA that does the same, or plain C++",
-    ),
-    "inline_ptx": Refusal(
-        "inline PTX",
-        "only NVIDIA's compiler knows PTX instructions",
+        "only common PTX instructions on 32-bit integers are translated",
         "use the intrinsic function of CUDA that does the same, or plain C++",
     ),
     "try": Refusal(

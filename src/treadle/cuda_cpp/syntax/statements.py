@@ -15,6 +15,7 @@ from treadle.cuda_cpp.syntax import (
     declarators,
     expressions,
     initializers,
+    inline_ptx,
     names,
     tree,
     types,
@@ -431,11 +432,19 @@ def _asm(c: Cursor) -> tree.Statement:
         c.index += 1
     if c.texts[c.index] not in ("(", "{"):
         raise c.problem(f"expected '(' after 'asm', found {c.found()}")
-    braces = c.texts[c.index] == "{"
-    c.index = c.closing(c.index, "asm") + 1
+    at = c.index
+    close = c.closing(at, "asm")
+    braces = c.texts[at] == "{"
+    token = c.tokens[at]
+    found = (
+        None
+        if braces
+        else inline_ptx.statement(c, span, lambda c, text: _expression(c, text, token))
+    )
+    c.index = close + 1
     if not braces:
         c.expect_semicolon("'asm'")
-    return tree.RefusedStatement("asm", span)
+    return found or tree.RefusedStatement("asm", span)
 
 
 def _try(c: Cursor) -> tree.Statement:
