@@ -331,6 +331,8 @@ def test_integer_powers_and_out_of_range() -> None:
     x = np.array([2, 3])
     with pytest.raises(ValueError, match="negative integer powers"):
         x ** np.array([-1, 2])
+    for powers in (-1, np.array([-1, 2])):  # nothing is raised for no elements
+        assert (np.zeros((0, 2), int) ** powers).shape == (0, 2)
     with pytest.raises(OverflowError):
         np.array([1], dtype=np.uint8) + 256
     with pytest.raises(IndexError):

@@ -235,12 +235,14 @@ def _floor_divide(one: Any, other: Any) -> Inner:
 
 def _power(one: Any, other: Any) -> Inner:
     """ValueError for negative powers of integers, for which exponents on the device are read."""
+    is_empty = any(type(each) is Inner and not each.size for each in (one, other))
     if type(other) is Inner and other.dtype.kind == "int":
-        from_tensor = other.size and not _is_traced() and bool(td.any(other < 0))
-        if from_tensor:
+        if not is_empty and not _is_traced() and bool(td.any(other < 0)):
             raise ValueError("Integers to negative integer powers are not allowed.")
     elif type(other) is int and other < 0 and _is_integer(one):
-        raise ValueError("Integers to negative integer powers are not allowed.")
+        if not is_empty:
+            raise ValueError("Integers to negative integer powers are not allowed.")
+        other = 0  # nothing is computed
     return apply("pow", one, other)
 
 
