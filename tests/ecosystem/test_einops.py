@@ -60,3 +60,32 @@ def test_several_tensors_and_numpys_array(images):
     assert stacked.shape == (4, 12, 3)
     if images.device.backend == "cpu":
         assert einops.asnumpy(images).shape == images.shape
+
+
+def test_tensors_of_pytorchs_interface_and_layers():
+    mine = pytest.importorskip("treadle.torch.einops")
+    import treadle.torch as torch
+
+    r = np.random.default_rng()
+    host = r.normal(size=(2, 5, 6, 3)).astype("f")
+    x = torch.tensor(host, requires_grad=True)
+    for call in (
+        lambda e, a: e.rearrange(a, "b h (w p) c -> b (h w) (p c)", p=2),
+        lambda e, a: e.repeat(a, "b h w c -> b h (w r) c s", r=2, s=3),
+        lambda e, a: e.einsum(a, a, "b h w c, b h v c -> b w v"),
+        lambda e, a: e.pack([a, a[:, :, 0]], "b h *")[0],
+        *(
+            lambda e, a, how=how: e.reduce(a, "b (h q) w c -> b w h", how, q=5)
+            for how in ("mean", "sum", "max", "min", "prod")
+        ),
+    ):
+        found = call(mine, x)
+        np.testing.assert_allclose(found.detach().numpy(), call(numpy_einops, host), rtol=1e-4)
+        assert call(numpy_einops, x).shape == found.shape  # einops' own function
+    model = torch.nn.Sequential(
+        mine.Rearrange("b h w c -> b c h w"), mine.Reduce("b c (h p) w -> b c w", "max", p=5)
+    )
+    found = model(x)
+    np.testing.assert_allclose(found.detach().numpy(), host.max(1).transpose(0, 2, 1))
+    found.sum().backward()
+    assert x.grad.sum().item() == found.numel()
