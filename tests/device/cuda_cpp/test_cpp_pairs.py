@@ -301,6 +301,7 @@ def test_what_pairs_do_not_have_is_refused(expression, message):
 
 
 def test_no_doubles_are_left():
-    text = td.cuda_module(KERNELS, double="pair").layouts.source("ir")
-    assert "f64" not in text
-    assert td.cuda_module(KERNELS, double="pair").layouts.source("wgsl")
+    module = td.cuda_module(KERNELS, double="pair")
+    assert "f64" not in module.layouts.source("ir")
+    assert module.layouts.source("wgsl")
+    assert "a pair of floats, with 48 bits" in str(module.report())

@@ -110,7 +110,9 @@ def lower_once(
             for one in lowering.parameters.values()
             if one.origin[:1] == ("size",)
         }
-        kernel = with_pairs(kernel, sizes, lowering.error)
+        doubles, kernel = kernel, with_pairs(kernel, sizes, lowering.error)
+        if kernel is not doubles:
+            cx.note("emulated", "double", "a pair of floats, with 48 bits", declaration.span)
     if instance.warp_synchronous:
         stepping = with_warp_barriers(kernel)
         if stepping is not kernel and stepping != kernel:
