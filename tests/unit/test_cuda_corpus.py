@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tools.cuda_corpus import compare, page, sources
+import treadle as td
+from tools.cuda_corpus import acceptance_table, accepted_file, compare, page, sources
 from tools.cuda_corpus.listing import tried
 from tools.cuda_corpus.spec import (
     REASONS,
@@ -119,6 +120,58 @@ def test_exclusions():
     assert {(one.file, one.kernel) for one in BEYOND} <= excluded
 
 
+def _accepted(*kernels, file="a.cu", problem=""):
+    return {"file": file, "problem": problem, "kernels": list(kernels)}
+
+
+def _kernel(name, line, **told):
+    return {"name": name, "file": "a.cu", "line": line, "targets": told}
+
+
+WELL = dict.fromkeys(acceptance_table.TARGETS, "")
+ACCEPTED = [
+    _accepted(
+        _kernel("k", 1, **WELL),
+        _kernel("bad", 2, all="a.cu:3\nn_3 is not declared\nx[0] = n_3;"),
+        _kernel("late", 9, **{**WELL, "browser": "a.cu:9\na b: use c\n"}),
+    ),
+    # The same header's kernel, which another file refuses for less, and one that was not parsed.
+    _accepted(
+        _kernel("bad", 2, browser="b", native="", ptx="b", cpu="b"),
+        _kernel("k", 0, all="b.cu:1\nno\n"), file="b.cu", problem="b.cu:1\nno\n",
+    ),
+]  # fmt: skip
+
+
+def test_what_is_accepted():
+    """A kernel counts once; it is accepted by a target if any file that has it is."""
+    made = acceptance_table.counts(ACCEPTED)
+    assert made == {
+        "files": 2, "parsed": 1, "kernels": 3, "browser": 1, "native": 3, "ptx": 2, "cpu": 2,
+    }  # fmt: skip
+    words = acceptance_table.table({"project": ACCEPTED})
+    assert "1 kernels (1 browser, 1 ptx, 1 cpu): … is not declared" in words
+
+
+def test_instances_to_try(tmp_path):
+    """Those that a file writes come first, with plain ones for names of the code around."""
+    source = tmp_path / "a.cu"
+    source.write_text(
+        "enum class E { A, B };\n"
+        "template <typename T, int N, bool B, E M> __global__ void k(T *x) { x[0] = N; }\n"
+        "template <typename T> void run() { const int M = 64; k<T, M, true, E::B><<<1, 1>>>(0); }\n"
+        "void main2() { k<double, 3 + 4, false, E::A><<<1, 1>>>(0); }\n"
+    )
+    module = td.cuda_module(source)
+    launches = accepted_file.Launches(source, {}, [])
+    tries = launches.of(module.template("k"))
+    assert ("float", "64", "true", "E::B") in tries
+    assert ("double", "3 + 4", "false", "E :: A") in tries
+    assert ("int", "256", "true", "E::B") in tries
+    for arguments in tries[:4]:
+        module.kernel("k", *arguments)
+
+
 def test_the_page(monkeypatch, tmp_path):
     """Written from a result with one kernel that agrees and one that does not."""
     names = [one for one in TRIALS if not one.impossible][:2]
@@ -137,8 +190,13 @@ def test_the_page(monkeypatch, tmp_path):
     monkeypatch.setattr(page, "RESULT", tmp_path / "result.json")
     monkeypatch.setattr(page, "SPEEDS", tmp_path / "none.json")
     monkeypatch.setattr(page, "PAGE", tmp_path / "page.md")
+    monkeypatch.setattr(page, "RESULTS", tmp_path)
+    record = acceptance_table.recorded({"project": ACCEPTED})
+    (tmp_path / acceptance_table.RECORD).write_text(page.json.dumps(record), encoding="utf-8")
     page.RESULT.write_text(page.json.dumps(content), encoding="utf-8")
     page.write()
     text = page.PAGE.read_text(encoding="utf-8")
     assert "| **agrees** on `cpu` | 1 (" in text
     assert r"2 of 9 elements \| differ" in text
+    assert "| project | 1 of 2 | 3 | 1 (33%) | 3 (100%) | 2 (67%) | 2 (67%) |" in text
+    assert "| … is not declared | 1 | 0 | 1 | 1 |" in text

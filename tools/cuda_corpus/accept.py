@@ -22,7 +22,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tools.cuda_corpus.acceptance_table import counts, table
+from benchmarks.harness import RESULTS
+from tools.cuda_corpus.acceptance_table import RECORD, recorded, table
 from tools.cuda_corpus.accepted_file import Unit, tell
 from tools.cuda_corpus.sources import kernels_in, read
 
@@ -86,10 +87,11 @@ def accept(chosen: argparse.Namespace) -> None:
                     todo.append((name, key))
             rows |= _done(project, todo, chosen.jobs, kept)
         found[project.name] = list(rows.values())
-    content = {name: counts(rows) for name, rows in found.items()}
     words = table(found)
     (chosen.out / "table.txt").write_text(words, encoding="utf-8")
-    (chosen.out / "counts.json").write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+    if chosen.record:
+        record = json.dumps(recorded(found), indent=1) + "\n"
+        (RESULTS / RECORD).write_text(record, encoding="utf-8")
     print(words)
 
 

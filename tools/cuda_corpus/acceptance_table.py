@@ -5,10 +5,14 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import date
 from typing import Any
 
 TARGETS = ("browser", "native", "ptx", "cpu")
-_MOST_REASONS, _MOST_NAMES = 150, 8
+_MOST_REASONS, _MOST_NAMES, _MOST_RECORDED = 150, 8, 20
+RECORD = "cuda-acceptance.json"
+"""What the page reads, in benchmarks/results."""
 Row = dict[str, Any]
 Key = tuple[str, int, str]
 
@@ -55,11 +59,49 @@ def counts(rows: Sequence[Row]) -> dict[str, int]:
     }  # fmt: skip
 
 
+@dataclass(slots=True)
+class Reason:
+    """Why kernels are refused, without their own names: `who` by target, files by "parse"."""
+
+    text: str
+    who: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
+    messages: Counter[str] = field(default_factory=Counter)
+    example: str = ""
+
+    def kernels(self) -> int:
+        """How many kernels one target or another refuses for it."""
+        sets = [members for target, members in self.who.items() if target != "parse"]
+        return len(set().union(*sets))
+
+
+def reasons(found: Mapping[str, Sequence[Row]]) -> list[Reason]:
+    """All reasons, those of most kernels first."""
+    known: dict[str, Reason] = {}
+
+    def add(target: str, words: str, who: str) -> None:
+        place, message, line = (*words.split("\n"), "", "")[:3]
+        if "\n" not in words:
+            place, message = who, words
+        text = general(message, line)
+        reason = known.setdefault(text, Reason(text, example=f"{who}  at {place}: {line[:110]}"))
+        reason.who[target].add(who)
+        reason.messages[message] += 1
+
+    for project, rows in found.items():
+        for (file, _, kernel), told in kernels_of(rows).items():
+            for target, words in told.items():
+                if words:
+                    add(target, words, f"{project}/{file} {kernel}")
+        for row in rows:
+            if row["problem"]:
+                add("parse", row["problem"], f"{project}/{row['file']}")
+    return sorted(known.values(), key=lambda one: -one.kernels())
+
+
 def table(found: Mapping[str, Sequence[Row]]) -> str:
     """The shares by project, then the reasons, most frequent first."""
     lines = [f"{'project':<14} {'files':>6} {'parse':>6} {'kernels':>8}"]
     lines[0] += "".join(f"{target:>14}" for target in TARGETS)
-    every: list[tuple[str, str, str]] = []
     for name, rows in found.items():
         made = counts(rows)
         line = f"{name:<14} {made['files']:>6} {made['parsed']:>6} {made['kernels']:>8}"
@@ -67,42 +109,33 @@ def table(found: Mapping[str, Sequence[Row]]) -> str:
             share = 100 * made[target] / max(made["kernels"], 1)
             line += f"{made[target]:>8} {share:>3.0f} %"
         lines.append(line)
-        for (file, _, kernel), told in kernels_of(rows).items():
-            for target, words in told.items():
-                if words:
-                    every.append((target, words, f"{name}/{file} {kernel}"))
-        every += [
-            ("parse", row["problem"], f"{name}/{row['file']}") for row in rows if row["problem"]
-        ]
-    return "\n".join([*lines, "", *_reasons(every)]) + "\n"
+    lines.append("")
+    every = reasons(found)
+    for reason in every[:_MOST_REASONS]:
+        who = reason.who
+        each = ", ".join(f"{len(who[one])} {one}" for one in (*TARGETS, "parse") if one in who)
+        lines.append(f"{reason.kernels():>4} kernels ({each}): {reason.text}")
+        if len(reason.messages) > 1:
+            said = [message for message, _ in reason.messages.most_common(_MOST_NAMES)]
+            lines += [f"        - {message[:150]}" for message in said]
+        lines.append(f"        e.g. {reason.example}")
+    if len(every) > _MOST_REASONS:
+        lines.append(f"and {len(every) - _MOST_REASONS} other reasons")
+    return "\n".join(lines) + "\n"
 
 
-def _reasons(every: Sequence[tuple[str, str, str]]) -> list[str]:
-    groups: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
-    raw: dict[str, Counter[str]] = defaultdict(Counter)
-    example: dict[str, str] = {}
-    for target, words, who in every:
-        place, message, line = (*words.split("\n"), "", "")[:3]
-        if "\n" not in words:
-            place, message = who, words
-        reason = general(message, line)
-        groups[reason][target].add(who)
-        raw[reason][message] += 1
-        example.setdefault(reason, f"{who}  at {place}: {line[:110]}")
-    order = sorted(groups, key=lambda one: -len(set().union(*groups[one].values())))
-    lines = []
-    for reason in order[:_MOST_REASONS]:
-        kinds = groups[reason]
-        whole = len(set().union(*(members for kind, members in kinds.items() if kind != "parse")))
-        each = ", ".join(f"{len(kinds[t])} {t}" for t in (*TARGETS, "parse") if t in kinds)
-        lines.append(f"{whole:>4} kernels ({each}): {reason}")
-        if len(raw[reason]) > 1:
-            known = [message for message, _ in raw[reason].most_common(_MOST_NAMES)]
-            lines += [f"        - {message[:150]}" for message in known]
-        lines.append(f"        e.g. {example[reason]}")
-    if len(order) > _MOST_REASONS:
-        lines.append(f"and {len(order) - _MOST_REASONS} other reasons")
-    return lines
+def recorded(found: Mapping[str, Sequence[Row]]) -> dict[str, Any]:
+    """What the page shows, for a file in benchmarks/results."""
+    most = [
+        {"reason": one.text, "kernels": {target: len(one.who[target]) for target in TARGETS}}
+        for one in reasons(found)[:_MOST_RECORDED]
+        if one.kernels()
+    ]
+    return {
+        "date": date.today().isoformat(),
+        "projects": {name: counts(rows) for name, rows in found.items()},
+        "reasons": most,
+    }
 
 
 _COMMON = frozenset((

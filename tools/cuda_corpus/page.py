@@ -11,6 +11,7 @@ from typing import Any
 
 from benchmarks.harness import RESULTS, Figure
 from benchmarks.table import row as figure_row
+from tools.cuda_corpus.acceptance_table import RECORD
 from tools.cuda_corpus.sources import CHECKOUTS
 from tools.cuda_corpus.spec import REASONS, Trial
 from tools.cuda_corpus.trials import ALL, BEYOND, EXCLUDED, MORE, TRIALS
@@ -78,10 +79,45 @@ def write() -> None:
         _INTRODUCTION, _summary(content, asked), _where(content), _files(content),
         _counted(content, asked), _beyond(content, beyond),
         _failures("## What does not agree", content, asked),
-        _failures("### Of what is beyond", content, beyond), _excluded(), _speeds(),
+        _failures("### Of what is beyond", content, beyond), _excluded(), _accepted(), _speeds(),
     ]  # fmt: skip
     PAGE.write_text("\n".join(part for part in parts if part), encoding="utf-8")
     print(PAGE)
+
+
+_ACCEPTED = """## Projects that are only printed
+
+Every kernel of some larger projects, as `python -m tools.cuda_corpus accept` finds them: each file
+is parsed with the headers that the project has (those of absent libraries are skipped), each
+template is instantiated as the file does it, or with plain arguments, and each kernel is printed,
+but not run: for any browser; for a desktop's card through wgpu-native, with 64-bit numbers, 32
+arrays and 48 KiB of shared memory; as PTX; and for the CPU.
+
+"""
+_TARGETS = {"browser": "any browser", "native": "native WebGPU", "ptx": "PTX", "cpu": "CPU"}
+
+
+def _accepted() -> str:
+    """What share of other projects' kernels each target accepts, and why not the others."""
+    path = RESULTS / RECORD
+    if not path.is_file():
+        return ""
+    record = json.loads(path.read_text(encoding="utf-8"))
+    rows = [
+        [
+            name, f"{one['parsed']} of {one['files']}", one["kernels"],
+            *(f"{one[target]} ({one[target] / max(one['kernels'], 1):.0%})" for target in _TARGETS),
+        ]
+        for name, one in record["projects"].items()
+    ]  # fmt: skip
+    shares = table(["", "files that parse", "kernels", *_TARGETS.values()], rows)
+    reasons = table(
+        ["reason", *_TARGETS.values()],
+        ([one["reason"], *(one["kernels"][target] for target in _TARGETS)]
+         for one in record["reasons"]),
+    )  # fmt: skip
+    why = f"Counted on {record['date']}. What most of the others are refused for, in kernels:\n\n"
+    return f"{_ACCEPTED}{shares}\n{why}{reasons}"
 
 
 def table(heading: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
@@ -256,8 +292,8 @@ def _speeds() -> str:
         Figure(**{**one, "others": tuple(map(tuple, one.get("others", ())))})
         for one in content["figures"]
     ]
-    lines = ["| suite | figure | treadle | peer, same run | target |", "|---" * 5 + "|"]
-    lines += [figure_row(figure) for figure in figures]
+    lines = ["| suite | figure | treadle | peer, same run | target | commit |", "|---" * 6 + "|"]
+    lines += [figure_row(figure, content.get("commit", "")) for figure in figures]
     return (
         "## Speeds\n\nKernels of `benchmarks/cuda_cpp/kernels`, the same source compiled by NVRTC "
         f"and by us, in one process, on {content['date']}: {content.get('card', '')}. In brackets: "

@@ -259,5 +259,10 @@ def test_a_namespace_that_is_none(text: str) -> None:
     assert not parsed(f"{text}\n;\n").errors
 
 
+def test_a_fold_of_nothing() -> None:
+    (error,) = parsed("__device__ int f() { return (...); }").errors
+    assert "expected an operator beside '...'" in error.message
+
+
 def test_no_tokens_at_all() -> None:
     assert parse((), {}, FILE).unit.declarations == ()

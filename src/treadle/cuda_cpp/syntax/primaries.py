@@ -138,6 +138,7 @@ def _fold(c: Cursor) -> tree.Expression:
     c.index += 1
     outside, c.in_angles = c.in_angles, False
     first = second = None
+    op = ""
     if c.texts[c.index] != "...":
         first = c.grammar.unary(c)
         op = c.texts[c.index]
@@ -147,6 +148,8 @@ def _fold(c: Cursor) -> tree.Expression:
         op = c.texts[c.index]
         c.index += 1
         second = c.grammar.unary(c)
+    if not op:
+        raise c.problem("expected an operator beside '...'")
     c.expect(")", "after a fold expression")
     c.in_angles = outside
     return tree.Fold(op, first, second, span)
