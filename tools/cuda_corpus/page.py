@@ -292,8 +292,8 @@ def _speeds() -> str:
         Figure(**{**one, "others": tuple(map(tuple, one.get("others", ())))})
         for one in content["figures"]
     ]
-    lines = ["| suite | figure | treadle | peer, same run | target | commit |", "|---" * 6 + "|"]
-    lines += [figure_row(figure, content.get("commit", "")) for figure in figures]
+    lines = ["| suite | figure | treadle | peer, same run | target |", "|---" * 5 + "|"]
+    lines += [figure_row(figure, "").removesuffix("  |").rstrip() for figure in figures]
     return (
         "## Speeds\n\nKernels of `benchmarks/cuda_cpp/kernels`, the same source compiled by NVRTC "
         f"and by us, in one process, on {content['date']}: {content.get('card', '')}. In brackets: "
