@@ -76,12 +76,27 @@ def test_bases(device, kernel, expected):
     assert out.tolist() == [*expected, 0]
 
 
-def test_fields_of_one_name():
-    with pytest.raises(td.errors.CompileError, match="D has two fields x, one in a base"):
-        td.cuda_module(
-            "struct B { int x; }; struct D : B { int x; };"
-            "__global__ void k(int *o) { D d; o[0] = d.x; }"
-        ).k.source("ir")
+OF_ONE_NAME = """
+struct B { int x = 3, y; __device__ B(int y) : y(y) {} __device__ int get() const { return x; } };
+struct D : B { int x; __device__ D(int a) : B(a + 1), x(a) { B::x += 10; } };
+struct E : D { int x = 7; float y = 2.5f; using D::D; };
+__global__ void of_one_name(int *out)
+{
+    D d(5);
+    E e(1), f = e;
+    e.x++;
+    f.D::x = 9;
+    out[0] = d.x; out[1] = d.B::x; out[2] = d.get(); out[3] = d.y;
+    out[4] = e.x; out[5] = e.D::x; out[6] = e.B::x; out[7] = (int)(e.y * 2);
+    out[8] = f.x; out[9] = f.D::x; out[10] = static_cast<B &>(f).x; out[11] = sizeof(E);
+}
+"""
+
+
+def test_fields_of_one_name(device):
+    out = td.zeros(12, dtype=td.int32, device=device)
+    td.cuda_module(OF_ONE_NAME).of_one_name[1, 1](out)
+    assert out.tolist() == [5, 13, 13, 6, 8, 1, 13, 5, 7, 9, 13, 20]
 
 
 def test_bases_without_members(device):

@@ -19,7 +19,13 @@ from treadle.cuda_cpp.lower.classes import (
 )
 from treadle.cuda_cpp.lower.closures import this_object
 from treadle.cuda_cpp.lower.context import Context, Returns
-from treadle.cuda_cpp.lower.conversions import as_base, convert, explicit_cast, underlying
+from treadle.cuda_cpp.lower.conversions import (
+    as_base,
+    convert,
+    derives,
+    explicit_cast,
+    underlying,
+)
 from treadle.cuda_cpp.lower.dispatch import lower
 from treadle.cuda_cpp.lower.evaluation_order import (
     OBJECT,
@@ -319,6 +325,11 @@ def run_constructor(
         return
     chosen = resolve_overload(cx, type.name, overloads, values, None, span)
     values = _unbraced(cx, values, chosen)
+    owner = chosen.overload.owner
+    if isinstance(owner, ClassType) and owner != type and derives(type, owner):  # inherited
+        _construct_base(cx, place, owner, values, span)
+        _default_parts(cx, place, type, frozenset({_own_name(owner)}), span)
+        return
     declaration = chosen.declaration
     given = frozenset(name.text for name, _ in declaration.initializers)
     if not any(_is_delegated(name, type) for name, _ in declaration.initializers):

@@ -329,6 +329,9 @@ def _add_used(cx: Context, declaration: tree.StructDeclaration, home: Scope) -> 
         with cx.in_scope(home):
             base = scope_of(cx, member.name.scope)
         used = None if base is None else base.own(member.name.text)
+        if base is not None and base.name == member.name.text:
+            _inherit_constructors(base, home)
+            continue
         if not isinstance(used, Functions):
             continue
         group = Functions(used.name)
@@ -339,6 +342,19 @@ def _add_used(cx: Context, declaration: tree.StructDeclaration, home: Scope) -> 
                 known.append(key)
                 group.overloads.append(one)
         home.names[member.name.text] = group
+
+
+def _inherit_constructors(base: Scope, home: Scope) -> None:
+    """Add the constructors of a base (`using B::B`), which stay its own, except for copies."""
+    inherited = base.names.get(CONSTRUCTORS)
+    if not isinstance(inherited, Functions):
+        return
+    own = home.names.get(CONSTRUCTORS)
+    group = Functions(CONSTRUCTORS, list(own.overloads) if isinstance(own, Functions) else [])
+    group.overloads += [
+        one for one in inherited.overloads if not _is_copy_constructor(one.declaration, base.name)
+    ]
+    home.names[CONSTRUCTORS] = group
 
 
 def _parameter_types(cx: Context, method: Overload) -> tuple[CppType, ...] | None:
