@@ -28,7 +28,7 @@ from tools.cuda_corpus.accepted_file import Unit, tell
 from tools.cuda_corpus.sources import kernels_in, read
 
 UNITS, HEADERS = (".cu",), (".cuh", ".h", ".hpp", ".inl", ".inc")
-LIMIT = 40.0  # seconds without a word from a file's process
+LIMIT = 120.0  # seconds without a word from a file's process
 _COMPILER = ("core", "lang", "ir", "codegen", "cuda_cpp", "runtime")  # rooms that printing uses
 _ROOT = Path(__file__).parents[2]
 Row = dict[str, Any]

@@ -21,7 +21,7 @@ from treadle.core.errors import CompileError, CompileErrors, TreadleError
 from treadle.core.limits import Limits
 from treadle.cuda_cpp.source.preprocessor import preprocess
 
-_SECONDS = 15  # for one kernel on one target
+_SECONDS = 15  # of the processor, for one kernel on one target
 _BLOCK, _DYNAMIC = 256, 4096  # threads, and bytes of `extern __shared__`
 _ALL_64 = frozenset({"float16", "float64", "int64", "float_atomics", "int64_atomics", "subgroups"})
 TARGETS: dict[str, Target] = {
@@ -67,12 +67,12 @@ def _within(seconds: int) -> Iterator[None]:
     def late(number: int, frame: object) -> None:
         raise _TooLong
 
-    signal.signal(signal.SIGALRM, late)
-    signal.alarm(seconds)
+    signal.signal(signal.SIGPROF, late)
+    signal.setitimer(signal.ITIMER_PROF, seconds)
     try:
         yield
     finally:
-        signal.alarm(0)
+        signal.setitimer(signal.ITIMER_PROF, 0)
 
 
 def tell(unit: Unit, told: Path) -> None:
@@ -251,7 +251,9 @@ class Launches:
         scoped = self._texts[at] in ("class", "struct")
         name = self._texts[at + scoped]
         words = self._texts[at + scoped : at + scoped + 300]
-        if "{" not in words or "}" not in words[words.index("{") :] or not name.isidentifier():
+        if words[1:2] not in (["{"], [":"]) or not name.isidentifier():
+            return
+        if "{" not in words or "}" not in words[words.index("{") :]:
             return
         inside = words[words.index("{") : words.index("}", words.index("{"))]
         found = [b for a, b in pairwise(inside) if a in ("{", ",")]
