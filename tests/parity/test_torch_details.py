@@ -25,8 +25,7 @@ F = ours.nn.functional
     ("name", "advice"),
     [
         ("jit", "torch.compile"), ("multiprocessing", "a device"), ("fx", "torch.compile"),
-        ("utils.tensorboard", "tensorboardX"), ("nn.utils.prune", "parametrize"),
-        ("nn.SyncBatchNorm", "one process"),
+        ("nn.utils.prune", "parametrize"), ("nn.SyncBatchNorm", "one process"),
     ],
 )  # fmt: skip
 def test_imports_say_what_to_use(name, advice):
