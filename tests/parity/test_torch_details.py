@@ -283,3 +283,15 @@ def test_text_names_the_device_that_is_meant(monkeypatch):
         x = ours.ones(2, device="cuda")
         assert x.is_cuda
         assert repr(x) == "tensor([1., 1.], device='cuda:0')"
+
+
+def test_formats_and_errors_that_programs_rely_on():
+    loss = ours.tensor(2.4770817)
+    assert f"{loss}" == f"{loss.item()}"
+    assert f"{loss:.3f} {loss.argmax()}" == "2.477 0"
+    assert f"{ours.ones(2)}" == "tensor([1., 1.])"
+    with pytest.raises(RuntimeError, match="categories"):
+        ours.multinomial(ours.tensor([1.0, 0.0]), 2)
+    assert sorted(ours.multinomial(ours.tensor([1.0, 0.5, 0.0]), 2).tolist()) == [0, 1]
+    with pytest.raises(RuntimeError, match="asked for"):
+        ours.zeros(10**6, 10**6, 10**3).numpy()

@@ -26,8 +26,9 @@ class WouldBlock(TreadleError, RuntimeError):
     names the form to await."""
 
 
-class OutOfMemory(TreadleError, MemoryError):
-    """An allocation failed; the message says how much was asked, used and free."""
+class OutOfMemory(TreadleError, MemoryError, RuntimeError):
+    """An allocation failed; the message says how much was asked, used and free. It is a
+    RuntimeError, too, which programs for GPUs expect."""
 
 
 class CompileError(TreadleError):

@@ -19,9 +19,7 @@ from treadle.core.errors import (
 )
 from treadle.tensor.tensor import Tensor as Inner
 
-
-class OutOfMemoryError(OutOfMemory, RuntimeError):
-    """An allocation that the device has no room for."""
+OutOfMemoryError = OutOfMemory
 
 
 class TorchShapeError(ShapeError, RuntimeError):
@@ -54,7 +52,7 @@ class TorchOverflowError(OverflowError, RuntimeError):
 
 _KINDS: dict[type[Exception], type[Exception]] = {
     np.linalg.LinAlgError: LinAlgError,
-    OutOfMemory: OutOfMemoryError, ShapeError: TorchShapeError, DtypeError: TorchDtypeError,
+    ShapeError: TorchShapeError, DtypeError: TorchDtypeError,
     LaunchError: TorchLaunchError, DeviceNotFound: TorchDeviceNotFound,
     ValueError: TorchValueError, OverflowError: TorchOverflowError,
 }  # fmt: skip

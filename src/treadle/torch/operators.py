@@ -220,7 +220,7 @@ def _repr(self: Tensor, *, tensor_contents: str | None = None) -> str:
 
 
 def _format(self: Tensor, spec: str) -> str:
-    if not self._inner.shape and spec:
+    if not self._inner.shape:
         return format(self._inner.item(), spec)
     return object.__format__(self, spec)
 

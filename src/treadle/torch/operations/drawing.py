@@ -184,6 +184,13 @@ def multinomial(
         lambda p: (p >= 0) & np.isfinite(p) & (p.sum(-1, keepdims=True) > 0),
         "probability tensor contains either `inf`, `nan` or element < 0, or has a row of zeros",
     )
+    if not replacement and num_samples > 1:
+        _look(
+            input.detach(),
+            lambda p: (p > 0).sum(-1, keepdims=True) >= num_samples,
+            "invalid multinomial distribution (with replacement=False, not enough categories whose "
+            "probability is not 0)",
+        )
     made = td.random.multinomial(input.detach(), num_samples, replacement, generator=_of(generator))
     return made.to(dtypes.integers(where))
 

@@ -14,9 +14,9 @@ from treadle.torch.operations.bounds import looking
 _SAME = (
     "adaptive_avg_pool1d bilinear channel_shuffle conv1d conv2d conv3d conv_transpose1d "
     "conv_transpose2d conv_transpose3d cosine_similarity pairwise_distance pdist pixel_shuffle "
-    "pixel_unshuffle prelu threshold max_pool1d max_pool2d max_pool3d rms_norm"
+    "pixel_unshuffle prelu threshold max_pool1d max_pool2d max_pool3d"
 )
-_OF_NEURAL = "avg_pool1d conv_tbc max_pool1d_with_indices"
+_OF_NEURAL = "avg_pool1d conv_tbc max_pool1d_with_indices rms_norm"
 # Those whose arguments are those of `torch.nn.functional`.
 FUNCTIONS = {
     **{name: getattr(inner, name) for name in _SAME.split()},

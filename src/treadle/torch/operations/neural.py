@@ -14,7 +14,7 @@ from treadle.nn.module import Module
 from treadle.tensor import functional as inner
 from treadle.tensor.checks import in_host_memory, looked_at
 from treadle.tensor.creation import asarray
-from treadle.tensor.dtypes import supports
+from treadle.tensor.dtypes import finfo, supports
 from treadle.tensor.elementwise_functions import FUNCTIONS, where
 from treadle.tensor.manipulation import expand_dims, permute_dims
 from treadle.tensor.ranges import arange
@@ -33,7 +33,7 @@ __all__ = [
     "linear_cross_entropy", "local_response_norm", "log_softmax", "max_pool1d_with_indices",
     "max_pool2d_with_indices", "max_pool3d_with_indices", "multi_head_attention_forward",
     "multi_margin_loss", "multilabel_margin_loss", "nll_loss", "normalize",
-    "one_hot", "softmax", "softmin",
+    "one_hot", "rms_norm", "softmax", "softmin",
 ]  # fmt: skip
 
 
@@ -268,6 +268,20 @@ def batch_norm(
         return input.copied()
     moves = running_mean, running_var, weight, bias, training, momentum, eps
     return inner.batch_norm(input, *moves)
+
+
+def rms_norm(
+    input: Tensor, normalized_shape: Any, weight: Tensor | None = None, eps: float | None = None
+) -> Tensor:
+    """X divided by the root of the mean of its squares over the last axes, times `weight`. Complex
+    numbers are squared, as PyTorch does: the root is complex."""
+    if not input.dtype.is_complex:
+        return inner.rms_norm(input, normalized_shape, weight, eps)
+    count = 1 if isinstance(normalized_shape, int) else len(normalized_shape)
+    added = finfo(input.dtype.component).eps if eps is None else eps
+    squares = mean(input * input, axis=tuple(range(-count, 0)), keepdims=True)
+    scaled = input / FUNCTIONS["sqrt"](squares + added)
+    return scaled if weight is None else scaled * weight
 
 
 def local_response_norm(
