@@ -201,6 +201,11 @@ def test_dropout_is_that_of_bernoulli(device, rng):
     kept = td.random.bernoulli((2, 3, 5, 37), 0.75, generator=td.Generator(5)).numpy()
     found = attend(*tensors, dropout_p=0.25, generator=td.Generator(5))
     close(found, formula(q, k, v, kept=kept / 0.75))
+    if supports(device, td.float64):
+        wide = [x.astype(float) for x in (q, k, v)]
+        kept = td.random.bernoulli((2, 3, 5, 37), 0.7, generator=td.Generator(5)).numpy()
+        found = attend(*map(td.asarray, wide), dropout_p=0.3, generator=td.Generator(5))
+        close(found, formula(*wide, kept=kept / 0.7), "float64")
     assert not attend(*tensors, dropout_p=1.0).numpy().any()
     td.manual_seed(3)
     first, second = (attend(*tensors, dropout_p=0.5).numpy() for _ in range(2))

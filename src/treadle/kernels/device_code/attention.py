@@ -126,7 +126,7 @@ def attender(what: Attending, tile: Tile) -> Kernel:
         starts: td.vec4[td.i32],
         query_steps: td.vec4[td.i32], key_steps: td.vec4[td.i32], value_steps: td.vec4[td.i32],
         mask_steps: td.vec4[td.i32], mask_step: td.i32, sizes: td.vec4[td.i32],
-        heads: td.vec4[td.i32], reach: td.vec4[td.i32], scale: partial, draws, keep: td.f32,
+        heads: td.vec4[td.i32], reach: td.vec4[td.i32], scale: partial, draws, keep: partial,
     ):  # fmt: skip
         t = td.thread_idx.x
         tx = t % across
@@ -356,7 +356,7 @@ def joiner(what: Attending) -> Kernel:
 
     @td.kernel(checked=False)
     def join_parts(
-        sums: parts_of_sums, tops, out: results, norms, width: td.i32, parts: td.i32, keep: td.f32
+        sums: parts_of_sums, tops, out: results, norms, width: td.i32, parts: td.i32, keep: partial
     ):
         g = td.grid(1)
         columns = width // count
@@ -409,7 +409,7 @@ def kept(line, count, column, draw, keep):
     low = line * td.u32(count)
     element = low + td.u32(column)
     above = td.mul_high(line, td.u32(count)) + td.where(element < low, td.u32(1), td.u32(0))
-    return _chance(element, above, draw.x, draw.y, draw.z, draw.w, keep)
+    return _chance(element, above, draw.x, draw.y, draw.z, draw.w, td.f32(keep))
 
 
 _nearest_integer = td.func(bits.nearest_integer)

@@ -89,7 +89,7 @@ def attender_cpu(what: Attending, block: Lanes) -> Kernel:
         query, key, value, mask, out, norms, starts: td.vec4[td.i32],
         query_steps: td.vec4[td.i32], key_steps: td.vec4[td.i32], value_steps: td.vec4[td.i32],
         mask_steps: td.vec4[td.i32], mask_step: td.i32, sizes: td.vec4[td.i32],
-        heads: td.vec4[td.i32], reach: td.vec4[td.i32], scale: partial, draws, keep: td.f32,
+        heads: td.vec4[td.i32], reach: td.vec4[td.i32], scale: partial, draws, keep: partial,
     ):  # fmt: skip
         t = td.thread_idx.x
         draw = td.vec4[td.u32](td.u32(0))

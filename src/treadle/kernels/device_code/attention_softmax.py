@@ -89,7 +89,7 @@ def softmax(what: Scoring) -> Kernel:
 
     @td.kernel(checked=False)
     def softmax_lines(
-        scores, weights, norms, mask, draws, part: Slice, scale: partial, keep: td.f32
+        scores, weights, norms, mask, draws, part: Slice, scale: partial, keep: partial
     ):
         t = td.thread_idx.x
         where = place_of(part)
@@ -151,7 +151,7 @@ def softmax_gradient(what: Scoring) -> Kernel:
     @td.kernel(checked=False)
     def softmax_gradient_lines(
         scores, gradients, weights, slopes, norms, sums, mask, draws, part: Slice, scale: partial,
-        factor: partial, keep: td.f32,
+        factor: partial, keep: partial,
     ):  # fmt: skip
         t = td.thread_idx.x
         where = place_of(part)
