@@ -210,7 +210,7 @@ ROWS = (
     }),
 )  # fmt: skip
 
-SHARED = {"naga": 16, "tint": 16, "llvm": 64, "ptx": 96, "cuda": 96, "msl": 32, "numpy": 64}
+SHARED = {"naga": 16, "tint": 64, "llvm": 64, "ptx": 96, "cuda": 96, "msl": 32, "numpy": 64}
 """KiB of shared memory that a block may have in text printed without a device."""
 
 

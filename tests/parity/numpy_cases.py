@@ -201,7 +201,7 @@ CASES: dict[str, tuple[str, ...]] = {
     "asanyarray": ("np.asanyarray([1, 2])",),
     "asarray": ("np.asarray(x)", "np.asarray([1, 2.5], dtype=d)"),
     "asarray_chkfinite": ("np.asarray_chkfinite(p)", "np.asarray_chkfinite(f / 0)"),
-    "ascontiguousarray": ("np.ascontiguousarray(a.T)",),
+    "ascontiguousarray": ("np.ascontiguousarray(a.T).flags.c_contiguous", "np.ascontiguousarray(a.T)"),
     "astype": ("np.astype(p, d)",),
     "atleast_1d": ("np.atleast_1d(x)", "np.atleast_1d(3, x)"),
     "atleast_2d": ("np.atleast_2d(x)",),

@@ -199,3 +199,23 @@ def test_one_device():
     # A channel of an input without more axes is an element.
     dropped = mine.nn.functional.dropout2d(mine.ones(64, 64), 0.5)
     assert set(dropped.unique().tolist()) == {0.0, 2.0}
+
+
+def test_draws_leave_the_history_of_what_they_use():
+    def gradients(library):
+        found = []
+        make = library.distributions
+        for name in ("Categorical", "OneHotCategorical", "Bernoulli", "Geometric"):
+            logits = library.tensor([0.2, -0.3, 0.5], requires_grad=True)
+            distribution = getattr(make, name)(logits=logits)
+            distribution.sample()
+            distribution.entropy().sum().backward()
+            found.append(logits.grad.tolist())
+        probs = library.tensor([0.2, 0.3, 0.5], requires_grad=True)
+        distribution = make.Categorical(probs)
+        distribution.sample()
+        distribution.log_prob(library.tensor(1)).backward()
+        return [*found, probs.grad.tolist()]
+
+    for ours, theirs in zip(gradients(mine), gradients(torch), strict=True):
+        assert ours == pytest.approx(theirs, rel=1e-5, abs=1e-6)

@@ -26,7 +26,7 @@ def as_pairs(array: Array) -> Array:
     the same dtype.
 
     >>> as_pairs(np.array([1 / 3])).view(np.float32)
-    array([ 3.3333334e-01, -9.9341075e-09], dtype=float32)
+    array([ 3.3333334e-01, -9.9341078e-09], dtype=float32)
     """
     made = np.array(array, order="C", copy=True)
     for part in _doubles_of(made):

@@ -74,7 +74,6 @@ DIFFERENCES: dict[str, str] = {
     "array": "Fortran's order is refused; strings, dates and objects are refused",
     "asarray": "a NumPy array is always copied; Fortran's order is refused",
     "astype": "floating numbers beyond an integer dtype become its limits, and NaN 0",
-    "ascontiguousarray": "an array is returned as it is: those in other orders are views",
     "broadcast": "the shape alone, without the iterator",
     "choose": "indices are read, to be checked",
     "empty": "contents are undefined, as in NumPy",

@@ -103,7 +103,7 @@ FUNCTIONS = {  # of numbers between 0.05 and 0.95
     "cosh(64 * x)": lambda x: mpmath.cosh(64 * x),
     "tanh(x)": mpmath.tanh,
     "asinh(x)": mpmath.asinh,
-    "acosh(1 + x)": lambda x: mpmath.acosh(1 + x),
+    "acosh(2 + x)": lambda x: mpmath.acosh(2 + x),
     "atanh(x)": mpmath.atanh,
     "rsqrt(x)": lambda x: 1 / mpmath.sqrt(x),
     "cbrt(x)": mpmath.cbrt,

@@ -14,6 +14,7 @@ from treadle.numpy import promotion
 from treadle.numpy.operations import operands
 from treadle.numpy.operations.operands import array as as_array
 from treadle.numpy.operations.operands import check_order, common_floats, converted, shape_of
+from treadle.runtime.arrays import is_contiguous
 from treadle.runtime.devices import Device
 from treadle.tensor.tensor import Tensor as Inner
 
@@ -72,12 +73,22 @@ def asarray(
     copy: Any = None,
     like: Any = None,
 ) -> Inner:
-    """An array with the elements of `a`: itself, if it is one already."""
+    """An array with the elements of `a`: itself, if it is one already (of gapless rows, if the
+    order is "C")."""
     check_order(order, "CAK")
-    return array(a, dtype, copy=copy, device=device)
+    made = array(a, dtype, copy=copy, device=device)
+    if order == "C" and not is_contiguous(made.shape, made.strides):
+        return made.copied()
+    return made
 
 
-asanyarray = ascontiguousarray = asarray
+asanyarray = asarray
+
+
+def ascontiguousarray(a: Any, dtype: Any = None, *, like: Any = None) -> Inner:
+    """An array of at least one axis whose rows have no gaps: itself, if it is one already."""
+    made = asarray(a, dtype, "C")
+    return made if made.shape else made.reshape(1)
 
 
 def asarray_chkfinite(a: Any, dtype: Any = None, order: Any = None) -> Inner:
@@ -107,7 +118,7 @@ def require(a: Any, dtype: Any = None, requirements: Any = None, *, like: Any = 
     wanted = {str(each).upper() for each in requirements or ()}
     if wanted & {"F", "F_CONTIGUOUS", "FORTRAN"}:
         check_order("F", "C")
-    made = asarray(a, dtype)
+    made = asarray(a, dtype, "C" if wanted & {"C", "C_CONTIGUOUS", "CONTIGUOUS"} else None)
     return made.copied() if wanted & {"O", "OWNDATA"} else made
 
 

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import math
-from functools import cached_property
 from typing import Any
 
 import treadle.torch as torch
-from treadle.torch.distributions.distribution import Distribution, broadcast
+from treadle.torch.distributions.distribution import Distribution, broadcast, recorded_property
 from treadle.torch.layouts import Size
 from treadle.torch.tensors import Tensor
 
@@ -47,12 +46,12 @@ class _Truth(_Chosen):
         """The same distribution for a larger batch."""
         return type(self)(**self._pick(self._given.expand(batch_shape)))
 
-    @cached_property
+    @recorded_property
     def probs(self) -> Tensor:
         """The probabilities."""
         return self._given.sigmoid() if self._by_logits else self._given
 
-    @cached_property
+    @recorded_property
     def logits(self) -> Tensor:
         """log(p / (1 - p))."""
         if self._by_logits:
@@ -207,7 +206,7 @@ class Categorical(_Chosen):
         """The same distribution for a larger batch."""
         return type(self)(**self._pick(self._given.expand(*batch_shape, self._num_events)))
 
-    @cached_property
+    @recorded_property
     def logits(self) -> Tensor:
         """The logarithms of the probabilities."""
         if self._by_logits:
@@ -215,7 +214,7 @@ class Categorical(_Chosen):
         eps = float(torch.finfo(self._given.dtype).eps)
         return self.probs.clamp(eps, 1 - eps).log()
 
-    @cached_property
+    @recorded_property
     def probs(self) -> Tensor:
         """The probabilities, whose sum is 1."""
         if self._by_logits:

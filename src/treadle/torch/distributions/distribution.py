@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from functools import cached_property
 from typing import Any
 
 import treadle.torch as torch
@@ -23,6 +25,20 @@ def broadcast(*parameters: Any) -> list[Tensor]:
             )
         )
     )
+
+
+class recorded_property(cached_property[Tensor]):
+    """A tensor that is computed once, with its history: draws, which are made without, may be the
+    first to use it."""
+
+    def __init__(self, function: Callable[[Any], Tensor]) -> None:
+        super().__init__(function)
+        self._function = function
+        self.func = self._recorded
+
+    def _recorded(self, distribution: Any) -> Tensor:
+        with torch.enable_grad():
+            return self._function(distribution)
 
 
 class Distribution:
