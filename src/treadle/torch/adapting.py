@@ -165,7 +165,7 @@ def _copied(
 
 
 def _is_new(result: Inner, place: Inner, given: tuple[Any, ...]) -> bool:
-    """Whether a result fits a place as it is, and is nobody's else: then it need not be copied."""
+    """Whether a result fits a place as it is, and nothing else has it: it need not be copied."""
     if result._view is not None or result._boundary is not None or place._boundary is not None:
         return False
     cell = result._cell

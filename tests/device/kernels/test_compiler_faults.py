@@ -414,6 +414,7 @@ def sums_in_order(
     for i in range(poles.size):
         quotients += 1.0 / ((poles[i] - a) - b)
     out[3, t] = quotients
+    out[4, t] = td.f64(1e308) + td.f64(1e308)
 
 
 def test_sums_of_64_bit_floats_stay_in_order(device):
@@ -426,12 +427,13 @@ def test_sums_of_64_bit_floats_stay_in_order(device):
     y = rng.standard_normal(201)
     near = y * 2.0**-40  # from poles, of which the differences are exact
     for second in (y, near):
-        out = td.zeros((4, 201), dtype=td.float64, device=device)
+        out = td.zeros((5, 201), dtype=td.float64, device=device)
         given = (td.asarray(each, device=device) for each in (x, second, x[:7]))
         sums_in_order.launch(201, *given, out)
         total = x + second
         back = total - x
         exact = [(x - second) - x, (x - (total - back)) + (second - back), (x + second) - x]
         np.testing.assert_array_equal(out.numpy()[:3], exact)
+        np.testing.assert_array_equal(out.numpy()[4], np.inf)
         expected = (1 / ((x[:7] - x[:, None]) - second[:, None])).sum(1)
         np.testing.assert_allclose(out.numpy()[3], expected, rtol=1e-12)

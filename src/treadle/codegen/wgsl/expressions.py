@@ -218,7 +218,8 @@ def _binary(scope: Scope, node: n.Binary) -> Text:
         return _binary(scope, replace(node, op="mul", right=n.Constant(math.inf, node.right.type)))  # type: ignore[arg-type]
     operand_type = node.left.type
     sign = operator.sign
-    if node.op in ("add", "sub") and casts.element_of(operand_type) == F64:
+    is_sum = node.op in ("add", "sub") and casts.element_of(operand_type) == F64
+    if is_sum and not _is_constant(node):
         return _ordered_sum(scope, node)
     if operand_type == BOOL and node.op == "xor":
         operator, sign = _OPERATORS["ne"], "!="

@@ -8,6 +8,7 @@ from __future__ import annotations
 from functools import cache
 
 from treadle.cuda_cpp.semantics.types import PADDING
+from treadle.ir.passes.wide.layout import at_old_offsets
 from treadle.ir.types import (
     COMPONENTS,
     F32,
@@ -18,10 +19,7 @@ from treadle.ir.types import (
     Struct,
     Type,
     Vector,
-    align_of,
-    field_offset,
     scalars_in,
-    size_of,
 )
 
 PAIR = Vector(F32, 2)
@@ -44,27 +42,8 @@ def paired(type: Type) -> Type:
     if isinstance(type, Array):
         return Array(paired(type.element), type.length)
     if isinstance(type, Struct) and holds_double(type):
-        return _struct(type)
+        return at_old_offsets(type, paired, _padding)
     return type
-
-
-def _struct(type: Struct) -> Struct:
-    """A struct with every field at its old offset: a vector was aligned to more than its pairs."""
-    fields: list[Field] = []
-    end = 0
-    for field in type.fields:
-        own = paired(field.type)
-        start = field_offset(type, field.name)
-        end += -end % align_of(own)
-        while end < start:
-            fields.append(_padding(len(fields)))
-            end += 4
-        fields.append(Field(field.name, own))
-        end += size_of(own)
-    while end + -end % max(align_of(field.type) for field in fields) < size_of(type):
-        fields.append(_padding(len(fields)))
-        end += 4
-    return Struct(type.name, tuple(fields))
 
 
 def _padding(number: int) -> Field:

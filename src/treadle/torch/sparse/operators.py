@@ -40,7 +40,7 @@ def in_place(name: str) -> Any:
             )
         made = call(name, self, *args, **kwargs)
         if not isinstance(made, SparseTensor) or made.shape != self.shape:
-            raise RuntimeError(f"{name}_: the result is no sparse tensor of this shape")
+            raise RuntimeError(f"{name}_: the result is not a sparse tensor of this shape")
         self._pattern = made._pattern
         self._elements = made._elements.to(self.dtype)
         return self

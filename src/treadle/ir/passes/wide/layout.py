@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
 
 from treadle.ir.types import (
@@ -48,12 +49,14 @@ def paired(type: Type) -> Type:
         return Struct(f"pairs{type.count}", tuple(Field(name, PAIR) for name in names))
     if isinstance(type, Array):
         return Array(paired(type.element), type.length)
-    return _paired_struct(type) if isinstance(type, Struct) else PAIR
+    return at_old_offsets(type, paired, _padding) if isinstance(type, Struct) else PAIR
 
 
-def _paired_struct(type: Struct) -> Struct:
-    """A struct with every field at its old offset. A vector of 64-bit integers may be aligned to
-    more than its pairs are: then padding words stand before them, or at the end."""
+def at_old_offsets(
+    type: Struct, paired: Callable[[Type], Type], padding: Callable[[int], Field]
+) -> Struct:
+    """A struct of other types with every field at its old offset. A vector may have been aligned to
+    more than its pairs are: then words of padding stand before them, or at the end."""
     fields: list[Field] = []
     end = 0
     for field in type.fields:
@@ -61,13 +64,13 @@ def _paired_struct(type: Struct) -> Struct:
         start = field_offset(type, field.name)
         end += -end % align_of(own)
         while end < start:
-            fields.append(_padding(len(fields)))
+            fields.append(padding(len(fields)))
             end += 4
         fields.append(Field(field.name, own))
         end += size_of(own)
     most = max(align_of(field.type) for field in fields)
     while end + -end % most < size_of(type):
-        fields.append(_padding(len(fields)))
+        fields.append(padding(len(fields)))
         end += 4
     return Struct(type.name, tuple(fields))
 
