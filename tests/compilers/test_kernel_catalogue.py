@@ -107,12 +107,16 @@ def test_tensor_cores_of_all_generations(dtype):
         assert assembled.number("bytes spill stores") == 0
         assert "C75" not in assembled.log
         assert_comment_is_right(text)
-    assert (
-        "wgmma"
-        not in print_kernels(
-            "gemm-tensor", dtype, None, f"64x64x{64 // size}", "90a", "cuda", None
-        ).text
-    )  # CUDA C++ has none of them
+    with pytest.raises(ValueError, match="--sm 90a is for ptx"):  # CUDA C++ has none of them
+        print_kernels("gemm-tensor", dtype, None, None, "90a", "cuda", None)
+
+
+def test_boxes_need_lines_of_16_bytes():
+    """Without them a tile of Hopper's own instructions is one of those that all cards have."""
+    given = ("100x100x100", "128x256x64", "90a", "ptx", None)
+    (text,) = print_kernels("gemm", "f16", *given).texts.values()
+    assert "mma.sync" in text
+    assert "wgmma" not in text
 
 
 def test_attention_by_own_instructions():
@@ -181,6 +185,8 @@ def test_tiles(rng):
         (("gemm", None, None, "64x64", None, "ptx"), "--tile is ROWSxCOLUMNSxDEPTH"),
         (("gemm", None, None, None, "60", "ptx"), "--sm is one of 70, 75,"),
         (("gemm", None, None, None, "x", "ptx"), "--sm is one of 70, 75,"),
+        (("gemm", None, None, None, "100a", "ptx"), "121 and 90a, not '100a'"),
+        (("gemm", "tf32", None, None, None, "ptx"), "not for 'tf32'; gemm-tensor has it"),
         (("gemm", None, None, None, "80", "msl"), "--sm is for ptx and cuda, not for msl"),
         (("gemm", "f64", None, None, None, "msl"), "msl has no f64: there gemm is printed for f16"),
         (("quantized", "q4_0", "7x1x7", None, None, "ptx"), "is a multiple of 32, not 7"),

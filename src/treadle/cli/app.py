@@ -141,6 +141,14 @@ def transpile(
             help="Bytes of dynamic shared memory (extern __shared__, or td.shared(None, …)).",
         ),
     ] = 0,
+    sm: Annotated[
+        str | None,
+        typer.Option(
+            "--sm",
+            help="The compute capability that ptx and cuda are printed for: 75, 80, 90, … 70 by "
+            "default.",
+        ),
+    ] = None,
     template: Annotated[
         str | None,
         typer.Option("--template", help='Arguments of a C++ template, as "float,256".'),
@@ -195,6 +203,11 @@ def transpile(
         raise typer.BadParameter(f"{to!r} is not one of {', '.join(LANGUAGES)}", param_hint="--to")
     with wrong_usage("--block"):
         extent = None if block is None else parse_block(block)
+    if sm is not None:
+        from treadle.drivers.offline import find_card
+
+        with wrong_usage("--sm"):
+            find_card(sm, to or "wgsl")
     if output is not None:
         check_output(output)
     if file.suffix in SUFFIXES:
@@ -213,14 +226,14 @@ def transpile(
         if report:
             cuda.show_report(cuda.report_of(wanted, to), output)
             return
-        printed = cuda.transpile_cuda(wanted, to or "wgsl", extent, shared)
+        printed = cuda.transpile_cuda(wanted, to or "wgsl", extent, shared, sm)
     elif template or define or include or skip_missing_headers or double != "double" or report:
         raise typer.BadParameter(
             "--template, -D, -I, --skip-missing-headers, --double and --report are only for CUDA "
             "C++ files"
         )
     else:
-        printed = transpile_file(file, to or "wgsl", kernel, extent, shared)
+        printed = transpile_file(file, to or "wgsl", kernel, extent, shared, sm)
     if output is None:
         typer.echo(printed.text)
     else:

@@ -117,7 +117,9 @@ def _tile(asked: Asked, tensor: bool) -> AnyTile:
     """The tile that was asked for, or the one that the planner takes, of tensor cores or not."""
     machine, (dtype, _) = machine_of(asked.device), dtypes_of(asked.dtype)
     m, n, k = asked.sizes
+    lines = {k, k if asked.dtype in _BY_COLUMNS else n}  # boxes begin at multiples of 16 bytes
     groups = tensor and asked.dtype in machine.group_products
+    groups = groups and not any(line * dtype.itemsize % 16 for line in lines)
     problem = Problem(
         dtype, 1, m, n, k, boxes=groups, rounded=asked.dtype == TF32,
         across=(False, asked.dtype not in _BY_COLUMNS),

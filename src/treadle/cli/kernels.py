@@ -9,8 +9,9 @@ from pathlib import Path
 
 from treadle.cli.kernel_catalogue import CATALOGUE, Asked, Entry, launch
 from treadle.cli.transpile import Printed, check_output
+from treadle.core.dim3 import Dim3
 from treadle.core.dtypes import BY_SHORT_NAME
-from treadle.core.limits import DeviceInfo
+from treadle.core.limits import DeviceInfo, Limits
 from treadle.core.version import __version__
 from treadle.drivers import offline
 from treadle.runtime.devices import Device, use_device
@@ -22,6 +23,8 @@ _OF_NVIDIA = ("ptx", "cuda")
 _USUAL_SM = "80"
 # What numbers of the products' kernels mean. A load is of four elements where the text has vectors.
 _MEANINGS = {
+    "grid.0": "blocks along x, before it is folded", "grid.1": "along y", "grid.2": "along z",
+    "a.size": "of A", "b.size": "of B", "c.size": "of C",
     "m": "rows of C", "n": "columns of C", "k": "what is summed over",
     "extent1": "axes of a stack of matrices", "extent2": "likewise",
     "a_line": "loads from a row of A to the next", "a_step": "from a column of A to the next",
@@ -36,6 +39,13 @@ _MAPPED = {"f16": "FLOAT16", "bf16": "BFLOAT16", "f32": "TFLOAT32", "i8": "UINT8
 _GROUPS = (
     "Any number of blocks computes all tiles; as many as the card runs at once are the fastest.",
 )
+# What a device must have for a text, by language and feature. All cards of NVIDIA's have them.
+_NEEDS = {
+    ("wgsl", "float16"): "the feature shader-f16",
+    ("wgsl", "subgroups"): "the feature subgroups, with subgroups of 32 threads",
+    ("msl", "subgroups"): "SIMD groups of 32 threads, as GPUs of Apple's have",
+    ("msl", "float_atomics"): "Metal 3, for atomic operations on floats",
+}
 
 
 def listing() -> str:
@@ -79,7 +89,11 @@ def print_kernels(
     device = Device(offline.Backend(info), info)
     short = dtype or entry.usual_dtype
     if short not in entry.dtypes:
-        raise ValueError(f"{name} is printed for {', '.join(entry.dtypes)}, not for {short!r}")
+        others = [key for key, one in CATALOGUE.items() if short in one.dtypes and one is not entry]
+        known = f"; {', '.join(others)} {'has' if len(others) == 1 else 'have'} it" * bool(others)
+        raise ValueError(
+            f"{name} is printed for {', '.join(entry.dtypes)}, not for {short!r}{known}"
+        )
     there = [each for each in entry.dtypes if _has(device, each)]
     if short not in there:
         raise ValueError(f"{target} has no {short}: there {name} is printed for {', '.join(there)}")
@@ -108,16 +122,12 @@ def _has(device: Device, short: str) -> bool:
 
 def described(target: str, sm: str | None) -> DeviceInfo:
     """The device that a kernel is printed for."""
-    if target not in _OF_NVIDIA:
-        if sm is not None:
-            raise ValueError(f"--sm is for {' and '.join(_OF_NVIDIA)}, not for {target}")
+    if target not in _OF_NVIDIA and sm is None:
         return offline.generic_device(target)
-    sm = sm or _USUAL_SM
-    found = re.fullmatch(r"(?:sm_)?(\d{2,3})([af]?)", sm)
-    known = offline.SHARED_MEMORY
-    if found is None or int(found[1]) not in known:
-        raise ValueError(f"--sm is one of {', '.join(map(str, known))} and 90a, not {sm!r}")
-    return offline.nvidia_card(int(found[1]), target, own=found[2] == "a")
+    try:
+        return offline.find_card(sm or _USUAL_SM, target)
+    except ValueError as error:
+        raise ValueError(f"--{error}") from None
 
 
 def _numbers(option: str, text: str, names: Sequence[str]) -> tuple[int, ...]:
@@ -137,20 +147,28 @@ def _head(
 ) -> list[str]:
     """What a caller has to know: the launch, the parameters with their values, how to call it."""
     code, grid = one.code, one.grid
+    asked = _grid_of(one)
+    folded = (
+        f"The grid of {tuple(asked)} blocks is folded, since devices take no more along an axis."
+    )
     shown = ", ".join(f"{name} = {size}" for name, size in sizes.items())
     is_card = code.target in _OF_NVIDIA
     static = code.shared_bytes - code.dynamic_shared
     lines = [
         what,
         f"{dtype}, for {info.name}; printed by treadle {__version__}",
+        *_needs(one),
         "",
         f"Launch for {shown}: grid {tuple(grid)}, block {tuple(code.workgroup)}, {static} bytes of "
         f"shared memory and {code.dynamic_shared} of dynamic shared memory.",
+        *((folded,) if asked != grid else ()),
         *(_GROUPS if code.maps and what.startswith("gemm") else ()),
         "Numbers that depend on the sizes are those of this launch; the text serves other sizes if "
         "these are multiples of the same powers of two.",
         "",
-        "Buffers" + (", as 64-bit addresses:" if is_card else ", by their bindings:"),
+        "Buffers"
+        + (", as 64-bit addresses" if is_card else ", by their bindings")
+        + " (bytes are those that treadle allocates; whole 16 bytes of the elements are enough):",
     ]
     for number, (binding, size) in enumerate(zip(code.bindings, one.buffers, strict=True)):
         access = "written" if binding.writes else "read"
@@ -165,12 +183,51 @@ def _head(
         meaning = meanings.get(value, "") if value > 1 else ""
         if what.partition(":")[0] in _PRODUCTS:
             meaning = _MEANINGS.get(slot.parameter.name, "")
+            if slot.parameter.name.endswith(".size"):
+                meaning = f"{_unit(slot.parameter.name[0], int(value), sizes)} {meaning}"
         place = f"{len(code.bindings) + number:2}" if is_card else f"at {slot.offset:3}"
         note = f"  ({meaning})" if meaning else ""
         lines.append(f"  {place}  {slot.parameter.name:12} {slot.stored} = {value}{note}")
     if is_card:
         lines += [*_matrices(one), "", *_call(one)]
     return lines
+
+
+def _needs(one: offline.Launch) -> list[str]:
+    """What a device must have for a launch, besides taking the language."""
+    code = one.code
+    named = [_NEEDS.get((code.target, feature)) for feature in sorted(code.requires)]
+    lines = [f"Needs {each}." for each in named if each is not None]
+    largest = max(one.buffers, default=0)
+    if code.target == "wgsl" and largest > Limits().max_binding_size:
+        lines.append(f"Needs a maxStorageBufferBindingSize of at least {largest} bytes.")
+    target = re.search(r"^\.target sm_(\d+)(a?)", code.source, re.MULTILINE)
+    if target is not None:
+        number = f"{int(target[1]) / 10}"
+        lines += [
+            f"For compute capability {number} alone: no other card takes this text."
+            if target[2]
+            else f"Cards of compute capability {number} and newer take it, where a block may have "
+            "that much shared memory."
+        ]
+    return lines
+
+
+def _grid_of(one: offline.Launch) -> Dim3:
+    """The grid as the kernel sees it, of which a folded one has the extents among its numbers."""
+    extents = list(one.grid)
+    for slot, value in zip(one.code.layout.slots, one.numbers, strict=True):
+        match slot.parameter.origin:
+            case ("grid", int(axis)) if one.code.folded:
+                extents[axis] = int(value)
+    return Dim3(*extents)
+
+
+def _unit(matrix: str, value: int, sizes: Mapping[str, int]) -> str:
+    """What the size of a matrix of a product counts."""
+    rows, columns = {"a": ("M", "K"), "b": ("K", "N"), "c": ("M", "N")}[matrix]
+    elements = sizes[rows] * sizes[columns]
+    return "elements" if value == elements else f"loads, each of {elements // value} elements,"
 
 
 def _matrices(one: offline.Launch) -> list[str]:

@@ -60,9 +60,10 @@ class Printed:
 
 
 def transpile_file(
-    file: Path, to: str, name: str | None, block: Dim3 | None, shared: int
+    file: Path, to: str, name: str | None, block: Dim3 | None, shared: int, sm: str | None = None
 ) -> Printed:
-    """The text of every kernel in a file, or of the one called `name`.
+    """The text of every kernel in a file, or of the one called `name`, for a card of a compute
+    capability, `sm`.
 
     Kernels whose parameters have no known type are left out, unless none is left then.
     """
@@ -80,9 +81,11 @@ def transpile_file(
     if not known:
         raise TreadleError("; ".join(left_out))
     texts = {
-        name: kernel.source(to, block=block)
+        name: kernel.source(to, block=block, sm=sm)
         if isinstance(kernel, Stencil)
-        else kernel.source(to, block=block, shared_bytes=shared if _dynamic(kernel, shared) else 0)
+        else kernel.source(
+            to, block=block, shared_bytes=shared if _dynamic(kernel, shared) else 0, sm=sm
+        )
         for name, kernel in known.items()
     }
     return Printed(texts, left_out)

@@ -65,10 +65,12 @@ def template_arguments(text: str) -> tuple[str, ...]:
     return tuple(part.strip() for part in parts)
 
 
-def transpile_cuda(wanted: Wanted, to: str, block: Dim3 | None, shared: int) -> Printed:
+def transpile_cuda(
+    wanted: Wanted, to: str, block: Dim3 | None, shared: int, sm: str | None = None
+) -> Printed:
     """The text of the kernels, and a sentence for each that has none. TreadleError where none has.
 
-    `block` None leaves it to each kernel.
+    `block` None leaves it to each kernel. `sm` is a compute capability.
     """
     texts: dict[str, str] = {}
     left_out: list[str] = []
@@ -77,7 +79,7 @@ def transpile_cuda(wanted: Wanted, to: str, block: Dim3 | None, shared: int) -> 
         try:
             kernel = _kernel(module, name, wanted)
             bytes_of_it = shared if shared and kernel.has_dynamic_memory else 0
-            texts[name] = kernel.source(to, block=block, shared_bytes=bytes_of_it)
+            texts[name] = kernel.source(to, block=block, shared_bytes=bytes_of_it, sm=sm)
         except (CompileError, LaunchError) as error:
             left_out.append(f"kernel {name} is left out: {error}")
     if not texts:

@@ -16,6 +16,18 @@ from treadle.core.dim3 import Dim3
 _MOST_ROWS = (1 << 32) - 1
 
 
+def fit_grid(grid: Dim3, most: Dim3, folds: bool) -> Dim3 | None:
+    """The device's grid for a grid of blocks: the same one if no extent is above its own limit,
+    otherwise folded, if the kernel `folds`. None if the device takes neither.
+
+    >>> fit_grid(Dim3(1, 78125, 1), Dim3((1 << 31) - 1, 65535, 65535), True)
+    Dim3(x=1, y=39063, z=2)
+    """
+    if all(extent <= limit for extent, limit in zip(grid, most, strict=True)):
+        return grid
+    return fold_grid(grid, most) if folds and min(grid) > 0 else None
+
+
 def fold_grid(grid: Dim3, most: Dim3) -> Dim3 | None:
     """The device's grid for a grid of blocks; None if even that is too large for the device."""
     chunks = -(-grid.x // most.x)

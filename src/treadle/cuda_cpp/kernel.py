@@ -114,17 +114,26 @@ class Kernel(ConfigurableKernel["BoundKernel"]):
                 f"__launch_bounds__ allow {most}"
             )
 
-    def source(self, target: str, *, block: Extent | None = None, shared_bytes: int = 0) -> str:
+    def source(
+        self,
+        target: str,
+        *,
+        block: Extent | None = None,
+        shared_bytes: int = 0,
+        sm: int | str | None = None,
+    ) -> str:
         """The generated source for a target: "wgsl", "llvm", "ptx", "cuda", "msl", "numpy" or
         "ir".
 
-        `shared_bytes` is what a launch would give for `extern __shared__`. No device is needed.
+        `shared_bytes` is what a launch would give for `extern __shared__`. `sm` is the compute
+        capability that "ptx" and "cuda" are printed for, as 80 or "90a"; 70 by default. No device
+        is needed.
         """
         if block is None:
             block = min(_USUAL_BLOCK, self.instance.most_threads or _USUAL_BLOCK)
         self._check_bounds(Dim3.of(block))
         try:
-            return self._launcher.source(target, (), block, shared_bytes)
+            return self._launcher.source(target, (), block, shared_bytes, sm)
         except CompileError as error:
             raise self.with_source(error) from None
 

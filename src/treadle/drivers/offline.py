@@ -8,6 +8,7 @@ lacks (`treadle kernels`). It is computed in a capture, where nothing is tried o
 from __future__ import annotations
 
 import itertools
+import re
 import struct
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -17,12 +18,14 @@ from treadle.codegen.records import KernelCode, Target
 from treadle.codegen.target import find_target
 from treadle.core.dim3 import Dim3
 from treadle.core.errors import DeviceLost, LaunchError
+from treadle.core.folding import fit_grid
 from treadle.core.limits import CUDA_PARAMETER_BYTES, DeviceInfo, Limits
 from treadle.core.traits import Traits
 from treadle.drivers import base
 from treadle.drivers.cuda.properties import group_products, matrix_products
 from treadle.drivers.host_streams import Event, check_extents
 from treadle.drivers.tensor_maps import Matrix, matrix_of
+from treadle.drivers.webgpu_rules.traits import traits_of
 
 _MEMORY = 1 << 40  # bytes of an array, which takes no memory
 _NVIDIA = Traits(
@@ -32,6 +35,7 @@ _FEATURES = frozenset({
     "float16", "float64", "int64", "subgroups", "float_atomics", "int64_atomics", "tensor_cores",
 })  # fmt: skip
 _NEWEST = 1 << 30  # a driver's version
+_HOPPER = 90  # the one with instructions of its own that kernels are made of
 # Bytes of shared memory that a block may have, by compute capability, from NVIDIA's guide.
 SHARED_MEMORY = {
     70: 96 << 10, 75: 64 << 10, 80: 163 << 10, 86: 99 << 10, 87: 163 << 10, 89: 99 << 10,
@@ -40,10 +44,25 @@ SHARED_MEMORY = {
 
 
 @dataclass(frozen=True)
+class Like:
+    """What devices are like that take a language."""
+
+    traits: Traits
+    limits: Limits
+    features: frozenset[str]
+
+
+# Where it is not what the language's own record says. WebGPU's devices all have the smallest limits
+# (the defaults), and their subgroups have 4 to 128 threads, so kernels go without.
+_EVERY_DEVICE = {"wgsl": Like(traits_of("discrete"), Limits(), frozenset({"float16"}))}
+
+
+@dataclass(frozen=True)
 class Launch:
-    """What would have been launched: the numbers of the parameter block are in the order of the
-    code's layout, the bytes of the buffers in that of its bindings, and the matrices that boxes are
-    copied of, whose addresses are counted from the beginning of their buffer, in that of its maps.
+    """What would have been launched: the grid as the device takes it, folded if it is too large
+    otherwise. The numbers of the parameter block are in the order of the code's layout, the bytes
+    of the buffers in that of its bindings, and the matrices that boxes are copied of, whose
+    addresses are counted from the beginning of their buffer, in that of its maps.
     """
 
     code: KernelCode
@@ -97,11 +116,18 @@ class Stream(base.Stream):
         """Keep a launch."""
         self.device.check_open()  # type: ignore[attr-defined]
         check_extents(kernel, grid)
+        limits = self.device.info.limits
+        fitting = fit_grid(Dim3(*grid), limits.max_grid, kernel.code.folded)
+        if fitting is None:
+            raise LaunchError(
+                f"a grid of {tuple(grid)} blocks is more than {tuple(limits.max_grid)}, and kernel "
+                f"{kernel.code.name} cannot be launched folded: ask for smaller sizes"
+            )
         numbers = struct.unpack(kernel.code.layout.format, bytes(parameters))
         sizes = tuple(buffer.size for buffer in buffers)
         nowhere = bytes(8 * len(sizes))
         matrices = tuple(matrix_of(each, nowhere, parameters) for each in kernel.code.maps)
-        self.launches.append(Launch(kernel.code, Dim3(*grid), sizes, numbers, matrices))
+        self.launches.append(Launch(kernel.code, fitting, sizes, numbers, matrices))
 
     def write(self, buffer: base.Buffer, offset: int, data: memoryview) -> None:
         """Nothing: there are no contents."""
@@ -249,6 +275,28 @@ def nvidia_card(capability: int, language: str = "ptx", *, own: bool = False) ->
     )  # fmt: skip
 
 
+def find_card(sm: int | str, language: str) -> DeviceInfo:
+    """The card that a compute capability names, as 80 or "90a", for kernels in PTX or CUDA C++.
+    ValueError for one that is not known, and for another language.
+
+    >>> find_card("sm_90", "cuda").dialect
+    'sm_90'
+    """
+    if language not in _NVIDIA.targets:
+        raise ValueError(f"sm is for {' and '.join(_NVIDIA.targets)}, not for {language}")
+    found = re.fullmatch(r"(?:sm_)?(\d{2,3})(a?)", str(sm))
+    capability = int(found[1]) if found else 0
+    known = ", ".join(map(str, SHARED_MEMORY))
+    if found is None or capability not in SHARED_MEMORY or (found[2] and capability != _HOPPER):
+        raise ValueError(f"sm is one of {known} and {_HOPPER}a, not {sm!r}")
+    if found[2] and language != "ptx":
+        raise ValueError(
+            f"sm {sm} is for ptx, the language that instructions of one architecture alone are "
+            f"printed in; for {language} use {_HOPPER}"
+        )
+    return nvidia_card(capability, language, own=bool(found[2]))
+
+
 def generic_device(language: str) -> DeviceInfo:
     """What a language is printed for without a device to ask.
 
@@ -256,14 +304,15 @@ def generic_device(language: str) -> DeviceInfo:
     'offline:msl'
     """
     generic: Target = find_target(language).generic
-    limits = replace(generic.limits, max_buffer_size=_MEMORY, max_binding_size=_MEMORY)
+    like = _EVERY_DEVICE.get(language, Like(Traits((language,)), generic.limits, generic.features))
+    limits = replace(like.limits, max_buffer_size=_MEMORY, max_binding_size=_MEMORY)
     return DeviceInfo(
         id=f"offline:{language}",
         name=f"any device that takes {language}",
         backend=language,
         kind="discrete",
-        traits=Traits(targets=(language,)),
+        traits=like.traits,
         dialect=generic.dialect,
         limits=limits,
-        features=generic.features,
+        features=like.features,
     )

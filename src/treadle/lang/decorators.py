@@ -177,17 +177,21 @@ class Kernel(KernelFunction, ConfigurableKernel["BoundKernel"]):
         *arguments: Any,
         block: Extent | None = None,
         shared_bytes: int = 0,
+        sm: int | str | None = None,
         **keywords: Any,
     ) -> str:
         """The generated source for a target: "wgsl", "llvm", "ptx", "cuda", "msl", "numpy" or
         "ir".
 
-        `shared_bytes` is the size of dynamic shared memory at a launch. No device is needed.
+        `shared_bytes` is the size of dynamic shared memory at a launch. `sm` is the compute
+        capability that "ptx" and "cuda" are printed for, as 80 or "90a": instructions for matrix
+        fragments and others came with newer cards. Without it the text is for the oldest ones, of
+        7.0. No device is needed. CompileError for a target or a capability that is not known.
         """
         if keywords or (arguments and (self._by_name or len(arguments) != len(self.parameters))):
             arguments = self.given(arguments, keywords)
         try:
-            return self._launcher.source(target, arguments, block, shared_bytes)
+            return self._launcher.source(target, arguments, block, shared_bytes, sm)
         except TreadleError as error:
             raise shortened(error)  # noqa: B904
 

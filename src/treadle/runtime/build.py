@@ -271,25 +271,39 @@ def _from_scratch(
 
 
 def print_source(
-    definition: KernelDefinition, signature: Signature, target: str, block: Dim3, shared_bytes: int
+    definition: KernelDefinition,
+    signature: Signature,
+    target: str,
+    block: Dim3,
+    shared_bytes: int,
+    sm: int | str | None = None,
 ) -> str:
-    """A kernel's source for a target, or its IR, without a device."""
+    """A kernel's source for a target, or its IR, without a device. `sm` is a card's compute
+    capability (`offline.find_card`); CompileError for one that is not known, and for targets that
+    are not of NVIDIA's cards."""
     from treadle.codegen import TARGETS
 
     if target not in (*TARGETS, "ir"):
         raise CompileError(f"unknown target {target!r}: use one of {', '.join(TARGETS)} or ir")
+    described = None if sm is None else _target_of_card(sm, target)
     with deep_nesting(definition.name):
-        return _print_source(definition, signature, target, block, shared_bytes)
+        if target == "ir":
+            return to_text(definition.lower(signature).kernel)
+        if described is None:
+            from treadle.codegen.target import find_target
+
+            described = find_target(target).generic
+        return printed_for(definition, signature, described, block, shared_bytes)
 
 
-def _print_source(
-    definition: KernelDefinition, signature: Signature, target: str, block: Dim3, shared_bytes: int
-) -> str:
-    if target == "ir":
-        return to_text(definition.lower(signature).kernel)
-    from treadle.codegen.target import find_target
+def _target_of_card(sm: int | str, language: str) -> Target:
+    """What to print for a card that need not be here."""
+    from treadle.drivers.offline import find_card
 
-    return printed_for(definition, signature, find_target(target).generic, block, shared_bytes)
+    try:
+        return target_of(find_card(sm, language))
+    except ValueError as error:
+        raise CompileError(str(error)) from None
 
 
 def printed_for(

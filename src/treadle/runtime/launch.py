@@ -460,8 +460,10 @@ class Launcher:
         arguments: tuple[Any, ...],
         block: int | Sequence[int] | None = None,
         shared_bytes: int = 0,
+        sm: int | str | None = None,
     ) -> str:
-        """The source of this kernel for a target ("wgsl", "ptx", "ir", …).
+        """The source of this kernel for a target ("wgsl", "ptx", "ir", …), and for a card of
+        NVIDIA's of a compute capability, `sm`.
 
         The types are those of the arguments, or of the annotations without arguments. No device is
         needed.
@@ -480,7 +482,7 @@ class Launcher:
             signature = Signature(tuple(map(binding.argument_of, bound)))
         else:
             signature = Signature(binding.declared_arguments(self.definition))
-        return print_source(self.definition, signature, target, extent, shared_bytes)
+        return print_source(self.definition, signature, target, extent, shared_bytes, sm)
 
 
 def _check_launch_options(name: str, shared_bytes: Any, stream: Any) -> None:

@@ -39,15 +39,22 @@ class Stencil(Launcher):
         except TreadleError as error:
             raise _of_user(error)  # noqa: B904 - it is the same error
 
-    def source(self, target: str, *arguments: Any, block: Extent | None = None) -> str:
+    def source(
+        self,
+        target: str,
+        *arguments: Any,
+        block: Extent | None = None,
+        sm: int | str | None = None,
+    ) -> str:
         """The generated source for a target: "wgsl", "llvm", "ptx", "cuda", "msl", "numpy" or
-        "ir". The types are those of the arguments, or of the annotations without arguments. No
-        device is needed."""
+        "ir". The types are those of the arguments, or of the annotations without arguments. `sm` is
+        the compute capability that "ptx" and "cuda" are printed for, as 80. No device is
+        needed."""
         try:
             kernel, serial = self.kernel_for_target(target, arguments)
             if arguments:
                 arguments += (1,) * (len(kernel.parameters) - len(arguments))
-            return kernel.source(target, *arguments, block=None if serial else block)
+            return kernel.source(target, *arguments, block=None if serial else block, sm=sm)
         except TreadleError as error:
             raise _of_user(error)  # noqa: B904
 

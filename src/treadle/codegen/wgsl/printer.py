@@ -64,9 +64,10 @@ def print_kernel(kernel: n.Kernel, options: WgslOptions | None = None) -> Kernel
     parts = [_parameter_block(module, layout, fields), *declarations, *module.globals]
     own = [*texts, *module.functions.values()]
     helpers = module.fixed_helpers([*own, main])
+    lanes = options.limits.subgroup_size if "subgroups" in module.required else 0
     sections = [
         "\n".join(module.headers()),
-        _head(kernel, entry, bindings, layout, options, shared_bytes),
+        _head(kernel, entry, bindings, layout, options, shared_bytes, lanes),
         "\n\n".join(module.struct_texts),
         "\n".join(part for part in parts if part),
         *helpers,
@@ -401,6 +402,7 @@ def _head(
     layout: ParameterLayout,
     options: WgslOptions,
     shared_bytes: int,
+    lanes: int,
 ) -> str:
     block = kernel.block
     assert block is not None
@@ -421,4 +423,6 @@ def _head(
         lines.append(f"// group 1, binding 0: {layout.size} bytes of parameters: {names}")
     if shared_bytes > Limits().max_shared_memory:
         lines.append(f"// requiredLimits: maxComputeWorkgroupStorageSize {shared_bytes}")
+    if lanes:
+        lines.append(f"// for devices whose subgroupMinSize and subgroupMaxSize are {lanes}")
     return "\n".join(lines)

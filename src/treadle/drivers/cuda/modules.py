@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from treadle.codegen.records import MAP_BYTES, KernelCode
 from treadle.core.dim3 import Dim3
 from treadle.core.errors import CompileError, LaunchError, TreadleError, refused_by_compiler
-from treadle.core.folding import fold_grid
+from treadle.core.folding import fit_grid
 from treadle.core.once import once
 from treadle.drivers.base import CompiledKernel
 from treadle.drivers.cuda import errors
@@ -96,12 +96,9 @@ class CudaKernel(CompiledKernel):
     def _fit(self, grid: Dim3) -> tuple[int, int, int]:
         """The grid itself, or if it is over a limit and the code allows, folded."""
         most = self.device.info.limits.max_grid
-        if min(grid) > 0 and all(n <= m for n, m in zip(grid, most, strict=True)):
-            return grid
-        if self.code.folded and min(grid) > 0:
-            folded = fold_grid(grid, most)
-            if folded is not None and folded.x == grid.x:  # more does not come: x has 31 bits
-                return folded
+        fitting = fit_grid(grid, most, self.code.folded) if min(grid) > 0 else None
+        if fitting is not None and fitting.x == grid.x:  # more does not come: x has 31 bits
+            return fitting
         raise LaunchError(
             f"a grid of {tuple(grid)} blocks is not possible for kernel {self.name}: "
             f"{self.device.info.id} takes up to {tuple(most)}. Launch it in parts, or spread it "

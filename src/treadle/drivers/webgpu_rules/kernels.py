@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from treadle.core.dim3 import Dim3
 from treadle.core.errors import CompileError, LaunchError, UnsupportedOnTarget
-from treadle.core.folding import fold_grid
+from treadle.core.folding import fit_grid
 from treadle.drivers.base import ArrayTooLarge
 
 if TYPE_CHECKING:
@@ -87,9 +87,9 @@ def check_bindable(info: DeviceInfo, name: str, what: str, buffer: Buffer) -> No
 def foldable(code: KernelCode, grid: Dim3, largest: int) -> tuple[int, int, int]:
     """A grid over the limit in a shape that the device takes; LaunchError if there is none."""
     if code.folded and min(grid) > 0:
-        folded = fold_grid(grid, Dim3(largest, largest, largest))
-        if folded is not None:
-            return folded
+        fitting = fit_grid(grid, Dim3(largest, largest, largest), True)
+        if fitting is not None:
+            return fitting
         raise LaunchError(
             f"a grid of {tuple(grid)} blocks is not possible for kernel {code.name}: the "
             f"device runs up to {largest} x {largest} rows of {largest} blocks. Launch it in parts"
