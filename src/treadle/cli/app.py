@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import re
 import sys
@@ -15,8 +16,9 @@ from rich.console import Console
 from rich.table import Table
 
 from treadle.cli import model_commands
-from treadle.cli.usage import USER_ERRORS, wrong_usage
+from treadle.cli.usage import USER_ERRORS, WrongUsage, wrong_usage
 from treadle.codegen import TARGETS
+from treadle.core.errors import DeviceNotFound, TreadleError
 
 app = typer.Typer(
     name="treadle",
@@ -39,7 +41,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except USER_ERRORS as error:
         if _debug:
             raise
-        _fail(str(error) or type(error).__name__, 1)
+        given = sys.argv[1:] if arguments is None else arguments
+        chosen = any(each.partition("=")[0] == "--device" for each in given)
+        wrong = isinstance(error, WrongUsage) or (isinstance(error, DeviceNotFound) and chosen)
+        _fail(str(error) or type(error).__name__, 2 if wrong else 1)
 
 
 def _fail(message: str, status: int) -> None:
@@ -179,7 +184,8 @@ def transpile(
         Path | None,
         typer.Option(
             "-o",
-            help="Write to this file; several kernels to one file each, as out.KERNEL.wgsl.",
+            help="Write to this file (- is standard output); several kernels to one file each, as "
+            "out.KERNEL.wgsl.",
         ),
     ] = None,
 ) -> None:
@@ -208,6 +214,7 @@ def transpile(
 
         with wrong_usage("--sm"):
             find_card(sm, to or "wgsl")
+    output = None if str(output) == "-" else output
     if output is not None:
         check_output(output)
     if file.suffix in SUFFIXES:
@@ -283,11 +290,13 @@ def explain(
     if sm is not None and not re.fullmatch(r"\d{2,3}[af]?", sm):
         raise typer.BadParameter(f"{sm!r} is not 80, 90, 90a or the like", param_hint="--sm")
     shape = None if extent is None else (extent.x, extent.y, extent.z)
-    target, found = explaining.explain(file, kernel, sm, shape)
+    explained = explaining.explain(file, kernel, sm, shape)
     if as_json:
-        typer.echo(json.dumps(explaining.as_json(target, found), indent=2))
+        typer.echo(json.dumps(explaining.as_json(explained), indent=2))
     else:
-        explaining.show(target, found, Console())
+        explaining.show(explained, Console())
+    if explained.refusal:
+        raise TreadleError(explained.refusal)
 
 
 @app.command()
@@ -324,7 +333,9 @@ def kernels(
     output: Annotated[
         Path | None,
         typer.Option(
-            "-o", help="Write to this file; several kernels to one file each, as out.KERNEL.ptx."
+            "-o",
+            help="Write to this file (- is standard output); several kernels to one file each, as "
+            "out.KERNEL.ptx.",
         ),
     ] = None,
 ) -> None:
@@ -343,11 +354,23 @@ def kernels(
 
     if target not in TARGETS:
         raise typer.BadParameter(f"{target!r} is not one of {', '.join(TARGETS)}")
+    choices = {"--dtype": dtype, "--size": size, "--tile": tile, "--sm": sm, "-o": output}
     if name is None or listed:
-        typer.echo(listing())
+        given = [option for option, value in choices.items() if value is not None]
+        if given:
+            raise typer.BadParameter(
+                f"the list has no use for it: name a kernel before, as gemm {given[0]} …",
+                param_hint=given[0],
+            )
+        with wrong_usage():
+            typer.echo(listing(name))
         return
-    with wrong_usage():
-        printed = print_kernels(name, dtype, size, tile, sm, target, output)
+    output = None if str(output) == "-" else output
+    try:
+        with wrong_usage():
+            printed = print_kernels(name, dtype, size, tile, sm, target, output)
+    except TreadleError as error:  # the kernel is what the options make it
+        raise WrongUsage(str(error)) from error
     if output is None:
         typer.echo(printed.text)
     else:
@@ -472,6 +495,8 @@ def tune(
     for suite in suites or ():
         if suite not in SUITES:
             raise typer.BadParameter(f"{suite!r} is not one of {', '.join(SUITES)}")
+    if not math.isfinite(seconds):
+        raise typer.BadParameter(f"{seconds} is no number of seconds", param_hint="--seconds")
     if show:
         list_results(suites or list(SUITES), device, output)
     else:

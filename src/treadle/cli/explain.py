@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import re
 import sys
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 
+from treadle.cli.usage import WrongUsage
 from treadle.core.errors import TreadleError
 from treadle.core.paths import no_file
 from treadle.ptx_analysis import Finding, KernelReport, report
 from treadle.ptx_analysis.assembler import (
     Resources,
+    assembled_for,
     blocks_at_once,
     find_ptxas,
-    known_target,
     resources,
     warps_at_once,
 )
@@ -28,18 +29,32 @@ NO_ASSEMBLER = (
     "(pip install nvidia-cuda-nvcc)"
 )
 Found = list[tuple[KernelReport, Resources | None]]
+
+
+@dataclass(frozen=True)
+class Explained:
+    """What is said of each kernel. `target` is what registers are of ("sm_90"), or why they are not
+    known; `refusal` is what the assembler has against the text."""
+
+    target: str
+    found: Found
+    refusal: str = ""
+
+
 _SHOWN = 6
 """Places of a finding that are listed one by one."""
 
 
 def explain(
     file: Path, kernel: str | None, sm: str | None, block: tuple[int, int, int] | None
-) -> tuple[str, Found]:
-    """Where the registers are from ("sm_90") or why they are not known, and what is said of each
-    kernel of a PTX file, or of the one that is named. "-" is the standard input."""
+) -> Explained:
+    """What is said of each kernel of a PTX file, or of the one that is named. "-" is the standard
+    input. WrongUsage for a kernel, a GPU or a block that the text does not have."""
     if str(file) == "-":
         text = sys.stdin.read()
-    elif file.is_file():
+    elif file.is_dir():
+        raise TreadleError(f"{file} is a folder: name a file of PTX")
+    elif file.exists():  # a pipe is no regular file
         text = file.read_text(encoding="utf-8", errors="replace")
     else:
         raise TreadleError(no_file(file))
@@ -48,24 +63,36 @@ def explain(
         names = [each.name for each in reports]
         reports = tuple(each for each in reports if each.name == kernel)
         if not reports:
-            raise TreadleError(f"{file} has no kernel {kernel!r}; it has {', '.join(names)}")
+            raise WrongUsage(f"{file} has no kernel {kernel!r}; it has {', '.join(names)}")
+    if block is not None and all(one.block_is_required and one.block != block for one in reports):
+        required = " x ".join(map(str, reports[0].block))
+        raise WrongUsage(
+            f"{reports[0].name} itself says that its blocks have {required} threads (.reqntid): "
+            "leave out --block"
+        )
     ptxas = find_ptxas()
+    unknown: Found = [(each, None) for each in reports]
     if ptxas is None:
-        return NO_ASSEMBLER, [(each, None) for each in reports]
-    target = f"sm_{sm}" if sm else known_target(parse(text).target, ptxas)
+        return Explained(NO_ASSEMBLER, unknown)
+    own = parse(text).target
+    try:
+        target = assembled_for(own, f"sm_{sm}" if sm else None, ptxas)
+    except ValueError as error:
+        raise WrongUsage(str(error)) from None
+    if target is None:
+        known = f"registers and spills are not known: the assembler here does not know {own}"
+        return Explained(known, unknown)
     try:
         taken = resources(text, target, ptxas)
     except TreadleError as error:
-        if sm is not None:
-            raise
-        return f"{error}; --sm assembles it for another GPU", [(each, None) for each in reports]
-    return target, [(each, taken.get(each.name)) for each in reports]
+        return Explained("", unknown, str(error))
+    return Explained(target, [(each, taken.get(each.name)) for each in reports])
 
 
-def as_json(target: str, found: Found) -> list[dict[str, Any]]:
+def as_json(explained: Explained) -> list[dict[str, Any]]:
     """The same as data."""
     listed = []
-    for each, taken in found:
+    for each, taken in explained.found:
         data = asdict(each)
         data["accesses"] = dict(each.accesses)
         data["findings"] = [
@@ -79,25 +106,27 @@ def as_json(target: str, found: Found) -> list[dict[str, Any]]:
             }
             for one in each.findings
         ]
-        data["assembled_for"] = target if taken else None
+        data["assembled_for"] = explained.target if taken else None
+        data["refusal"] = explained.refusal or None
         data["resources"] = asdict(taken) if taken else None
         listed.append(data)
     return listed
 
 
-def show(target: str, found: Found, console: Console) -> None:
-    """Print it for people."""
+def show(explained: Explained, console: Console) -> None:
+    """Print it for people, but for a refusal."""
+    target, found = explained.target, explained.found
     for at, (each, taken) in enumerate(found):
         if at:
             console.print()
         for line in _lines(each, taken, target):
             console.print(line, markup=False, highlight=False, soft_wrap=True)
-        if not each.findings:
+        if not each.findings and not explained.refusal:
             console.print("  nothing to report", highlight=False)
         for one in each.findings:
             for line in (f"  {one.kind:<10} {_places(one)}", f"{'':13}{one.places[0]}: {one.text}"):
                 console.print(line, markup=False, highlight=False, soft_wrap=True)
-    if all(taken is None for _, taken in found):
+    if target and all(taken is None for _, taken in found):
         console.print(target, markup=False, highlight=False, soft_wrap=True)
 
 

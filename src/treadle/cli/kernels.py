@@ -48,16 +48,25 @@ _NEEDS = {
 }
 
 
-def listing() -> str:
-    """The names of the catalogue, for people."""
+def listing(chosen: str | None = None) -> str:
+    """The names of the catalogue, or the one that is chosen, for people. ValueError for a name that
+    is not there."""
+    if chosen is not None and chosen not in CATALOGUE:
+        raise ValueError(_no_kernel(chosen))
     lines = []
     for name, entry in CATALOGUE.items():
+        if chosen not in (None, name):
+            continue
         sizes, usual = "x".join(entry.sizes), "x".join(map(str, entry.usual))
         lines.append(f"{name:20}{entry.summary}")
         tile = "; --tile RxCxD" if entry.has_tiles else ""
         lines.append(f"{'':20}--dtype {', '.join(_dtypes_shown(entry))}; --size {sizes}, "
                      f"usually {usual}{tile}")  # fmt: skip
     return "\n".join(lines)
+
+
+def _no_kernel(name: str) -> str:
+    return f"there is no kernel {name!r}; there are {', '.join(CATALOGUE)}"
 
 
 def _dtypes_shown(entry: Entry) -> list[str]:
@@ -77,7 +86,7 @@ def print_kernels(
     written wrongly, TreadleError for what cannot be."""
     entry = CATALOGUE.get(name)
     if entry is None:
-        raise ValueError(f"there is no kernel {name!r}; there are {', '.join(CATALOGUE)}")
+        raise ValueError(_no_kernel(name))
     if output is not None:
         check_output(output)
     sizes = _numbers("--size", size, entry.sizes) if size else entry.usual

@@ -15,6 +15,7 @@ import numpy as np
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
+from treadle.cli.usage import WrongUsage
 from treadle.core.errors import TreadleError
 from treadle.formats.ggml_types import TYPES
 from treadle.formats.gguf import GgufSource, read_gguf, write_gguf
@@ -65,9 +66,9 @@ def quantize_file(source: Path, target: Path, choice: Choice, overwrite: bool) -
     if target.exists():
         if target.is_dir() or target.samefile(source):
             what = "a folder" if target.is_dir() else "the file that is read"
-            raise TreadleError(f"{target} is {what}: name another file to write to")
+            raise WrongUsage(f"{target} is {what}: name another file to write to")
         if not overwrite:
-            raise TreadleError(f"{target} exists: --overwrite replaces it")
+            raise WrongUsage(f"{target} exists: --overwrite replaces it")
     types = planned(model, choice)
     needed = sum(tensor.nbytes_as(types[name]) for name, tensor in model.tensors.items())
     _check_room(target, needed)
@@ -121,19 +122,19 @@ def planned(model: Source, choice: Choice) -> dict[str, str]:
     for pattern, kind in choice.tensors:
         found = [name for name in shapes if fnmatchcase(name, pattern)]
         if not found:
-            raise TreadleError(
+            raise WrongUsage(
                 f"{model.path} has no tensor {pattern}: a pattern is a tensor's name, with * and ?"
             )
         if kind not in OF_VECTORS:
             found = [name for name in found if not stays(name, shapes[name])]
         if not found:
-            raise TreadleError(
+            raise WrongUsage(
                 f"{pattern} names norms or vectors only, which are never quantized: "
                 f"{' and '.join(OF_VECTORS)} are possible"
             )
         for name in found:
             if not shapes[name] or shapes[name][-1] % TYPES[kind].elements:
-                raise TreadleError(
+                raise WrongUsage(
                     f"the tensor {name} of shape {shapes[name]} cannot be {kind}, whose blocks "
                     f"have {TYPES[kind].elements} elements"
                 )
@@ -151,7 +152,7 @@ def planned(model: Source, choice: Choice) -> dict[str, str]:
             again.append(name)
     if again and not choice.requantize:
         kinds = ", ".join(sorted({model.tensors[name].type for name in again}))
-        raise TreadleError(
+        raise WrongUsage(
             f"{len(again)} tensors of {model.path} are quantized already ({kinds}), and rounding "
             "them again adds to their errors: start from a file of f32, f16 or bf16, or pass "
             "--requantize"

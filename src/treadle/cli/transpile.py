@@ -8,6 +8,7 @@ import runpy
 from dataclasses import dataclass
 from pathlib import Path
 
+from treadle.cli.usage import WrongUsage
 from treadle.codegen import TARGETS
 from treadle.core.dim3 import Dim3
 from treadle.core.errors import TreadleError
@@ -74,7 +75,7 @@ def transpile_file(
         raise TreadleError(f"{file} has no @td.kernel or @td.stencil function at its top level")
     if name is not None:
         if name not in found:
-            raise TreadleError(f"{file} has no kernel {name!r}; it has {', '.join(found)}")
+            raise WrongUsage(f"{file} has no kernel {name!r}; it has {', '.join(found)}")
         found = {name: found[name]}
     known = {key: one for key, one in found.items() if not _untyped(one)}
     left_out = tuple(_why_left_out(one) for key, one in found.items() if key not in known)
@@ -112,11 +113,11 @@ def _dynamic(kernel: Kernel, shared: int) -> bool:
 
 
 def check_output(output: Path) -> None:
-    """TreadleError unless a file can be written there: before the work, not after it."""
+    """WrongUsage unless a file can be written there: before the work, not after it."""
     if os.path.isdir(output):
-        raise TreadleError(f"{output} is a folder: -o takes the name of a file")
+        raise WrongUsage(f"{output} is a folder: name a file to write to")
     if not os.path.isdir(output.parent):
-        raise TreadleError(f"{no_folder(output.parent)}: cannot write {output.name} there")
+        raise WrongUsage(f"{no_folder(output.parent)}: cannot write {output.name} there")
 
 
 def kernels_of(file: Path) -> dict[str, Kernel | Stencil]:

@@ -13,6 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from treadle.cli.transpile import Printed
+from treadle.cli.usage import WrongUsage
 from treadle.core.dim3 import Dim3
 from treadle.core.errors import CompileError, LaunchError, TreadleError
 from treadle.cuda_cpp.kernel import Kernel
@@ -133,13 +134,13 @@ def _names(module: CudaModule, wanted: Wanted) -> Sequence[str]:
     if wanted.kernel is not None:
         if wanted.kernel not in module.kernels:
             listed = ", ".join(module.kernels)
-            raise TreadleError(f"{wanted.file} has no kernel {wanted.kernel!r}; it has {listed}")
+            raise WrongUsage(f"{wanted.file} has no kernel {wanted.kernel!r}; it has {listed}")
         return [wanted.kernel]
     if wanted.template:
         templates = module.templates
         if len(templates) != 1:
             listed = ", ".join(templates) or "none"
-            raise TreadleError(
+            raise WrongUsage(
                 f"--template needs --kernel to name the kernel: {wanted.file} has the templates "
                 f"{listed}"
             )

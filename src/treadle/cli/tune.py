@@ -31,21 +31,32 @@ _WIDTH = 150  # of a table in a file
 def run_tune(
     suites: Sequence[str], device: str | None, seconds: float, again: bool, output: Path | None
 ) -> None:
-    """Tune, show, write. TreadleError if nothing could be tuned at all."""
+    """Tune, show, write, also when it is stopped: then KeyboardInterrupt goes on. TreadleError if
+    nothing could be tuned at all."""
     chosen = _checked(device, output)
     families = [SUITES[name] for name in suites]
     total = len(tuner.workloads_of(chosen, families, again=True))
     if not total:
-        sys.stdout.write(f"There is nothing to choose on {chosen.id}: {_reason(chosen)}\n")
+        sys.stdout.write(f"There is nothing to choose on {chosen.id}: {_reason(chosen, suites)}\n")
+        if output is not None:
+            write_results(chosen, families, output)
         return
     wanted = tuner.workloads_of(chosen, families, again)
-    outcomes = _tuned(chosen, wanted, seconds) if wanted else []
-    if wanted:
+    outcomes: list[Outcome] = []
+    stopped: KeyboardInterrupt | None = None
+    try:
+        _tune(chosen, wanted, seconds, outcomes)
+    except KeyboardInterrupt as error:
+        stopped = error
+        sys.stdout.write("Stopped: what was found before is kept\n")
+    if outcomes:
         _show(outcomes)
     left = len(wanted) - sum(each.result is not None and each.result.complete for each in outcomes)
     sys.stdout.write(_remark(total, len(wanted), left) + "\n")
     if output is not None:
         write_results(chosen, families, output)
+    if stopped is not None:
+        raise stopped
     if outcomes and all(each.result is None for each in outcomes):
         raise TreadleError(f"nothing could be tuned: {outcomes[0].failure}")
 
@@ -67,7 +78,8 @@ def list_results(suites: Sequence[str], device: str | None, output: Path | None)
         _console().print(table)
         sys.stdout.write(_gained(known) + "\n")
     else:
-        sys.stdout.write(f"Nothing was measured on {chosen.id}: first guesses are used\n")
+        of = "" if set(suites) == set(SUITES) else f" of {' and '.join(suites)}"
+        sys.stdout.write(f"Nothing was measured{of} on {chosen.id}: first guesses are used\n")
     if output is not None:
         write_results(chosen, families, output)
 
@@ -174,16 +186,21 @@ def _checked(device: str | None, output: Path | None) -> Device:
     return chosen
 
 
-def _reason(device: Device) -> str:
+def _reason(device: Device, suites: Sequence[str]) -> str:
     if device.traits.serial_threads:
         return "NumPy's BLAS multiplies floats there, and its other kernels have no variants"
-    return "no suite has a workload for it"
+    if set(suites) == set(SUITES):
+        return "no suite has a workload for it"
+    return f"{' and '.join(suites)} {'has' if len(suites) == 1 else 'have'} no workload for it"
 
 
-def _tuned(
-    device: Device, wanted: Sequence[tuple[Family, Workload]], seconds: float
-) -> list[Outcome]:
-    """What was found, and a line on the screen meanwhile."""
+def _tune(
+    device: Device,
+    wanted: Sequence[tuple[Family, Workload]],
+    seconds: float,
+    outcomes: list[Outcome],
+) -> None:
+    """Add what is found to a list, problem by problem, with a line on the screen meanwhile."""
     columns = (
         TextColumn("{task.description}", markup=False), BarColumn(bar_width=24),
         TimeElapsedColumn(), TextColumn("{task.fields[now]}", markup=False),
@@ -197,7 +214,7 @@ def _tuned(
             text = f"{at.problem} of {at.problems}"
             screen.update(task, completed=done, description=text, now=now)
 
-        return list(tuner.tune(device, wanted, seconds, tuner.Progress(show)))
+        outcomes.extend(tuner.tune(device, wanted, seconds, tuner.Progress(show)))
 
 
 def _show(outcomes: Sequence[Outcome]) -> None:

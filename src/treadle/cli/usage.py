@@ -18,6 +18,11 @@ from treadle.core.errors import TreadleError
 # ValueError is the library's error for arguments, MemoryError that of files beyond the memory.
 USER_ERRORS = (TreadleError, OSError, ImportError, ValueError, MemoryError)
 
+
+class WrongUsage(TreadleError):
+    """An option, or a name after a command, that has to be changed: one line, and status 2."""
+
+
 _USUAL_PORTS = {"http": 80, "https": 443}
 _ORIGIN = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[!-~]+")
 

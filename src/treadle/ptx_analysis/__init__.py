@@ -4,6 +4,7 @@
     flow        basic blocks; which branch decides whether a block runs
     variance    which registers differ between the threads of a block
     lanes       addresses as functions of the lane: bank conflicts, sectors of global memory
+    wide_loads  loads of neighbours that the assembler makes one of
     assembler   what NVIDIA's assembler says: registers, spills; how many blocks fit
     findings    all of it for a module
 

@@ -53,6 +53,7 @@ _MULTIPROCESSORS = {
     100: Multiprocessor(64, 32, 228 * 1024, 1024),
     120: Multiprocessor(48, 24, 100 * 1024, 1024),
 }
+_MOST_ERRORS = 8  # of the assembler's that are shown
 _REGISTERS, _REGISTER_UNIT = 65536, 256
 """Registers of a multiprocessor, and how many a warp is given at once."""
 
@@ -78,7 +79,8 @@ def find_ptxas() -> Path | None:
 def resources(text: str, target: str, ptxas: Path) -> dict[str, Resources]:
     """What each kernel of a module takes on a target such as `sm_90`.
 
-    Raises `TreadleError` with the assembler's words if it refuses the module.
+    Raises `TreadleError` with the assembler's words if it refuses the module, a line for each
+    error.
     """
     with tempfile.TemporaryDirectory(prefix="treadle-ptx-") as folder:
         module = Path(folder) / "kernel.ptx"
@@ -87,8 +89,7 @@ def resources(text: str, target: str, ptxas: Path) -> dict[str, Resources]:
         command = [str(ptxas), f"-arch={target}", "--verbose", str(module), "-o", str(binary)]
         done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode:
-        said = (done.stderr or done.stdout).replace(str(module), "").strip()
-        raise TreadleError(f"ptxas refuses it for {target}: {said}")
+        raise TreadleError(f"ptxas refuses the text for {target}:\n{_errors(done.stderr)}")
     found: dict[str, Resources] = {}
     for piece in re.split(r"(?=Compiling entry function)", done.stderr):
         name = re.match(r"Compiling entry function '([^']+)'", piece)
@@ -97,20 +98,48 @@ def resources(text: str, target: str, ptxas: Path) -> dict[str, Resources]:
     return found
 
 
-def known_target(target: str, ptxas: Path) -> str:
-    """The target, or the oldest one after it where the assembler has left that out, as newer ones
-    do with old GPUs: PTX runs on all GPUs from its target on."""
-    capabilities = _capabilities(ptxas)
-    own = int(re.sub(r"\D", "", target))
-    later = [each for each in capabilities if each >= own]
-    return target if not later or own in capabilities else f"sm_{min(later)}"
+def _errors(said: str) -> str:
+    """The assembler's errors, each with its line."""
+    found = re.findall(r"line (\d+); (?:error|fatal)\s*: (.*)", said)
+    lines = [f"  line {number}: {words}" for number, words in found]
+    if len(lines) > _MOST_ERRORS:
+        lines[_MOST_ERRORS:] = [f"  and {len(lines) - _MOST_ERRORS} more errors"]
+    return "\n".join(lines) or f"  {said.strip()}"
+
+
+def assembled_for(own: str, asked: str | None, ptxas: Path) -> str | None:
+    """The target that a text is assembled for: the one that was asked for, or its own, or the
+    oldest one after it where the assembler has left that out, as newer ones do with old GPUs. None
+    if it is newer than all that the assembler knows.
+
+    Raises ValueError if the one that was asked for does not take the text, or is not known.
+    """
+    known = _targets(ptxas)
+    numbers = sorted({_number(each) for each in known})
+    if asked is None:
+        later = [each for each in numbers if each >= _number(own)]
+        if own in known or not later:
+            return own if own in known else None
+        return None if own.endswith("a") else f"sm_{later[0]}"
+    if own.endswith("a") and asked != own:
+        raise ValueError(f"the text is for {own} and no other GPU (.target): leave out --sm")
+    if _number(asked) < _number(own):
+        raise ValueError(f"the text is for {own} and newer GPUs (.target), which {asked} is not")
+    if asked not in known:
+        listed = ", ".join(map(str, numbers))
+        raise ValueError(f"the assembler of this machine does not know {asked}; it knows {listed}")
+    return asked
+
+
+def _number(target: str) -> int:
+    return int(re.sub(r"\D", "", target))
 
 
 @functools.cache
-def _capabilities(ptxas: Path) -> frozenset[int]:
-    """The capabilities that the assembler's help lists."""
+def _targets(ptxas: Path) -> frozenset[str]:
+    """The targets that the assembler's help lists."""
     done = subprocess.run([str(ptxas), "--help"], capture_output=True, text=True)
-    return frozenset(int(found) for found in re.findall(r"'sm_(\d+)'", done.stdout))
+    return frozenset(re.findall(r"'(sm_\d+[af]?)'", done.stdout))
 
 
 _WORDS = ("registers", "bytes smem", "bytes stack frame", "bytes spill stores", "bytes spill loads")

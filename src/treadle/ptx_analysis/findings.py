@@ -11,6 +11,7 @@ from treadle.ptx_analysis.lanes import LaneValues, bank_passes, sectors
 from treadle.ptx_analysis.operands import address, address_names, read
 from treadle.ptx_analysis.text import Instruction, Kernel, parse
 from treadle.ptx_analysis.variance import Variance, ends_otherwise, partly_run, variance_of
+from treadle.ptx_analysis.wide_loads import Access, wide_loads
 
 _USUAL_BLOCK = (256, 1, 1)
 _BOUNDED = ("and", "rem", "min", "max", "selp", "slct", "bfe", "sad")
@@ -65,7 +66,7 @@ def _of_kernel(kernel: Kernel, block: tuple[int, int, int] | None) -> KernelRepo
     flow = flow_of(kernel)
     variance = variance_of(flow)
     lanes = LaneValues(flow, kernel.block or block or _USUAL_BLOCK)
-    memory = list(_memory(kernel, lanes))
+    memory = list(_memory(kernel, flow, lanes))
     spaces: dict[str, int] = {}
     for each in kernel.instructions:
         if (space := _space(each)) is not None:
@@ -187,8 +188,9 @@ class _Sources:
         return frozenset(found), bounded
 
 
-def _memory(kernel: Kernel, lanes: LaneValues) -> Iterator[Finding | None]:
+def _memory(kernel: Kernel, flow: Flow, lanes: LaneValues) -> Iterator[Finding | None]:
     """Bank conflicts and accesses to scattered sectors; None for each of unknown addresses."""
+    loads: dict[Instruction, Access] = {}
     for each in kernel.instructions:
         space = _space(each)
         if space not in ("shared", "global") or each.parts[0] not in (
@@ -203,10 +205,11 @@ def _memory(kernel: Kernel, lanes: LaneValues) -> Iterator[Finding | None]:
         if found is None:
             yield None
         elif space == "shared":
-            passes, least = bank_passes(found, width)
-            if passes > least:
-                words = f"bank conflicts: {passes} accesses for a warp instead of {least}"
-                yield Finding("banks", words, (each,))
+            one = Access((each,), found, width)
+            if each.parts[0] == "ld" and not each.guard and "volatile" not in each.parts:
+                loads[each] = one
+            else:
+                yield from _conflicts(one)
         else:
             touched, least = sectors(found, width)
             if touched >= _STRIDED * least and touched > 1:
@@ -214,6 +217,18 @@ def _memory(kernel: Kernel, lanes: LaneValues) -> Iterator[Finding | None]:
                     f"not coalesced: {touched} sectors of 32 bytes for a warp instead of {least}"
                 )
                 yield Finding("sectors", words, (each,))
+
+    alignments = {variable.name: variable.alignment for variable in kernel.shared}
+    for block in flow.blocks:
+        for access in wide_loads(block.instructions, loads, alignments):
+            yield from _conflicts(access)
+
+
+def _conflicts(access: Access) -> Iterator[Finding]:
+    passes, least = bank_passes(access.address, access.width)
+    if passes > least:
+        words = f"bank conflicts: {passes} accesses for a warp instead of {least}"
+        yield Finding("banks", words, access.places)
 
 
 def _space(instruction: Instruction) -> str | None:

@@ -18,8 +18,8 @@ _OF_A_LINE = (".version", ".target", ".address_size", ".file", ".loc")
 _FUNCTION = re.compile(r"\.(?P<kind>entry|func)\b\s*(?:\([^)]*\)\s*)?(?P<name>[\w$%]+)")
 _REGISTERS = re.compile(r"([%\w$]+)(?:<(\d+)>)?")
 _SHARED = re.compile(
-    r"(?:\.\w+\s+)*\.shared\s+(?:\.align\s+\d+\s+)?\.[a-z]+(?P<bits>\d+)\s+(?P<name>[\w$%]+)"
-    r"(?P<extents>(?:\s*\[\s*\d*\s*\])*)"
+    r"(?:\.\w+\s+)*\.shared\s+(?:\.align\s+(?P<align>\d+)\s+)?\.[a-z]+(?P<bits>\d+)\s+"
+    r"(?P<name>[\w$%]+)(?P<extents>(?:\s*\[\s*\d*\s*\])*)"
 )
 
 
@@ -62,6 +62,8 @@ class SharedVariable:
     name: str
     bytes: int
     """0 if the launch gives its size."""
+    alignment: int
+    """Bytes."""
 
 
 @dataclass(frozen=True)
@@ -265,7 +267,8 @@ def _variable(found: re.Match[str]) -> SharedVariable:
     size = int(found["bits"]) // 8
     for extent in re.findall(r"\[\s*(\d*)\s*\]", found["extents"] or ""):
         size *= int(extent or 0)
-    return SharedVariable(found["name"], size)
+    alignment = int(found["align"] or int(found["bits"]) // 8)
+    return SharedVariable(found["name"], size, alignment)
 
 
 def _operands(text: str) -> Iterator[str]:

@@ -134,7 +134,8 @@ def test_transpile_needs_a_file_and_a_target(kernels, tmp_path):
     done = treadle("transpile", tmp_path / "absent.py")
     assert done.returncode == 1
     assert done.stderr.count("\n") == 1
-    assert treadle("transpile", kernels, "--kernel", "absent").returncode == 1
+    done = treadle("transpile", kernels, "--kernel", "absent")
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
 
 
 def test_the_guide_names_options_that_there_are():
@@ -146,6 +147,34 @@ def test_the_guide_names_options_that_there_are():
         known = {name for each in commands[row[1]].params for name in each.opts}
         known |= {name for each in commands[row[1]].params for name in each.secondary_opts}
         assert set(re.findall(r"`(-{1,2}[a-zA-Z][a-z-]*)", row[0])) <= known | {"--help"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("kernels", "gemm", "--tile", "100x256x64"), "there is no tile of 100x256x64"),
+        (("kernels", "gemm-tensor", "--dtype", "bf16", "--sm", "75"), "gemm-tiled needs none"),
+        (("kernels", "gemm", "-o", "."), "is a folder"),
+        (("kernels", "--dtype", "f16"), "name a kernel"),
+        (("tune", "--device", "abacus"), "no device 'abacus'"),
+        (("tune", "--seconds", "nan"), "--seconds"),
+        (("tune", "--seconds", "inf"), "--seconds"),
+    ],
+)
+def test_options_that_have_to_be_changed_are_status_2(arguments, words):
+    done = treadle(*arguments)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert words in done.stderr
+
+
+def test_text_on_standard_output(kernels):
+    shown = treadle("transpile", kernels, "--to", "ptx", "--sm", "80", "-o", "-")
+    assert (shown.returncode, shown.stderr) == (0, "")
+    assert ".visible .entry" in shown.stdout
+    assert treadle("kernels", "swiglu", "-o", "-").stdout.startswith("// swiglu: ")
+    listed = treadle("kernels", "--list", "gemv").stdout
+    assert listed.startswith("gemv ")
+    assert "gemm" not in listed
 
 
 def test_wrong_usage_is_status_2(kernels):
@@ -242,7 +271,7 @@ def test_devices_where_the_environment_names_none(options):
 
 def test_an_unknown_device_is_one_clear_line():
     done = treadle("demo", "--device", "abacus")
-    assert done.returncode == 1
+    assert done.returncode == 2
     assert "no device 'abacus'" in done.stderr
     assert "Traceback" not in done.stderr
 
@@ -328,14 +357,14 @@ def test_transpile_of_a_file_that_fails_is_one_line(tmp_path, text, words):
 def test_a_place_that_cannot_be_written_is_one_line(kernels, tmp_path, command, output, words):
     given = [kernels if part == "kernels.py" else part for part in command]
     done = treadle(*given, "-o", tmp_path / output)
-    assert (done.returncode, done.stdout) == (1, "")
+    assert (done.returncode, done.stdout) == (2, "")
     assert words in done.stderr
     assert done.stderr.count("\n") == 1
 
 
 def test_the_demo_refuses_unknown_pictures_before_the_work(tmp_path):
     done = treadle("demo", "--device", "cpu", "-o", tmp_path / "x.xyz")
-    assert (done.returncode, done.stdout) == (1, "")
+    assert (done.returncode, done.stdout) == (2, "")
     assert "xyz" in done.stderr
     assert "png" in done.stderr
     assert done.stderr.count("\n") == 1
@@ -420,7 +449,7 @@ def test_profile_says_what_is_wrong_before_it_runs(program, tmp_path):
     }
     for words, given in wrong.items():
         done = treadle("profile", *given)
-        assert (done.returncode, done.stdout) == (1, "")
+        assert (done.returncode, done.stdout) == (1 if words == "there is no file" else 2, "")
         assert words in done.stderr
         assert done.stderr.count("\n") == 1
     assert treadle("profile").returncode == 2

@@ -10,6 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from treadle.cli import app
+from treadle.cli.usage import WrongUsage
 from treadle.core.errors import FormatError, TreadleError
 from treadle.ptx_analysis import assembler
 
@@ -85,10 +86,8 @@ def test_what_cannot_be_explained(ptx, tmp_path):
         run("explain", str(tmp_path / "missing.ptx"))
     with pytest.raises(TreadleError, match="has no kernel 'x'; it has turn"):
         run("explain", "-", "--kernel", "x", standard_input=ptx["padded"])
-    with pytest.raises(TreadleError, match="ptxas refuses it for sm_80"):
-        run(
-            "explain", "-", "--sm", "80", standard_input=ptx["padded"].replace("add.s32", "odd.s32")
-        )
+    with pytest.raises(TreadleError, match="is a folder"):
+        run("explain", str(tmp_path))
     for wrong in (["--sm", "ninety"], ["--block", "0"], ["--block", "1,2,3,4"]):
         done = CliRunner().invoke(app.app, ["explain", "-", *wrong], input=ptx["padded"])
         assert done.exit_code == 2
@@ -107,8 +106,44 @@ def test_a_gpu_that_the_assembler_does_not_know(ptx):
     words = run("explain", "-", standard_input=old)
     assert re.search(r"sm_7\d: \d+ registers", words)
     words = run("explain", "-", standard_input=old.replace("sm_60", "sm_999"))
-    assert "ptxas refuses it for sm_999" in words
+    assert "the assembler here does not know sm_999" in words
     assert "bank conflicts: 32" in words
+
+
+@pytest.mark.parametrize("options", [(), ("--sm", "80"), ("--json",)])
+def test_text_that_the_assembler_refuses(ptx, options):
+    """Its errors by lines, and status 1; findings are shown, and their absence says nothing."""
+    text = ptx["padded"].replace("add.s32", "odd.s32", 1)
+    line = next(at for at, each in enumerate(text.splitlines(), 1) if "odd.s32" in each)
+    done = CliRunner().invoke(app.app, ["explain", "-", *options], input=text)
+    assert isinstance(done.exception, TreadleError)
+    assert "ptxas refuses the text for sm_" in str(done.exception)
+    assert f"\n  line {line}: " in str(done.exception)
+    assert "aborted" not in str(done.exception)
+    assert "nothing to report" not in done.output
+    if options == ("--json",):
+        assert json.loads(done.output)[0]["refusal"] == str(done.exception)
+    else:
+        assert "turn: 48 instructions" in done.output
+
+
+@pytest.mark.parametrize(
+    ("target", "options", "words"),
+    [
+        ("sm_90", ("--sm", "80"), "the text is for sm_90 and newer GPUs .*, which sm_80 is not"),
+        ("sm_90a", ("--sm", "100"), "the text is for sm_90a and no other GPU"),
+        ("sm_90a", ("--sm", "90"), "the text is for sm_90a and no other GPU"),
+        ("sm_70", ("--sm", "72"), "does not know sm_72; it knows .*80"),
+        ("sm_70", ("--block", "32"), "32 x 32 x 1 threads .*leave out --block"),
+        ("sm_70", ("--kernel", "x"), "has no kernel 'x'; it has turn"),
+    ],
+)
+def test_options_that_do_not_suit_the_text(ptx, target, options, words):
+    text = ptx["columns"].replace(".target sm_70", f".target {target}")
+    done = CliRunner().invoke(app.app, ["explain", "-", *options], input=text)
+    assert isinstance(done.exception, WrongUsage)
+    assert re.search(words, str(done.exception))
+    assert run("explain", "-", "--block", "32,32", standard_input=ptx["columns"])
 
 
 def test_the_assembler_is_found_where_a_toolkit_is(monkeypatch, tmp_path):

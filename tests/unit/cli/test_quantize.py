@@ -219,7 +219,7 @@ def test_the_command(model, tmp_path):
     assert done.returncode == 0, done.stderr
     assert "bits a weight; tensors:" in done.stdout
     done = treadle(model, target)
-    assert done.returncode == 1
+    assert done.returncode == 2
     assert "exists: --overwrite replaces it" in done.stderr
     done = treadle(model, target, "--type", "q9")
     assert done.returncode == 2

@@ -90,9 +90,39 @@ def test_nothing_to_choose(monkeypatch):
     assert "first guesses are used" in run("tune", "--device", "cpu", "--list")
 
 
+def test_suites_that_have_nothing_are_named(tmp_path, monkeypatch):
+    empty = replace(copies(), workloads=lambda _: [])
+    monkeypatch.setattr(tune, "SUITES", {**tune.SUITES, "none": empty})
+    file = tmp_path / "found.json"
+    shown = run("tune", "none", "--device", "cpu", "--json", str(file))
+    assert "nothing to choose on cpu" in shown
+    assert json.loads(file.read_text())["results"] == {}
+    shown = run("tune", "none", "--device", "cpu", "--list")
+    assert "Nothing was measured of none on cpu" in shown
+    monkeypatch.setattr(tune, "_checked", lambda *_: td.device("webgpu"))
+    assert "none has no workload for it" in run("tune", "none")
+
+
+def test_a_stop_shows_what_was_found(tmp_path, monkeypatch):
+    whole = tune.tuner.tune
+
+    def stopping(*arguments):
+        yield next(whole(*arguments))
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(tune.tuner, "tune", stopping)
+    file = tmp_path / "found.json"
+    shown = run("tune", "--device", "cpu", "--seconds", "20", "--json", str(file), status=130)
+    assert "Stopped: what was found before is kept" in shown
+    assert "copies of 100" in shown
+    assert "1 of 2 problems are not done with all candidates: run it again to go on" in shown
+    assert len(json.loads(file.read_text())["results"]) == 1
+
+
 def test_what_cannot_be(tmp_path, monkeypatch):
     assert "'sorts' is not one of copies" in run("tune", "sorts", status=2)
-    run("tune", "--seconds", "0", status=2)
+    for seconds in ("0", "nan", "inf"):
+        run("tune", "--seconds", seconds, status=2)
     monkeypatch.setattr(settings, "disk_cache", False)
     done = CliRunner().invoke(app.app, ["tune", "--device", "cpu"])
     assert "results are kept in the cache folder" in str(done.exception)

@@ -190,6 +190,37 @@ def test_bank_conflicts_are_those_of_counted_addresses(seed):
     assert found.unknown == 0
 
 
+@pytest.mark.parametrize(
+    ("loads", "expected"),
+    [
+        # Each alone: 16 lanes of a row have even banks, and so have those of the next row.
+        ("ld.shared.f32 %f1, [%r4];", ["2 accesses for a warp instead of 1"]),
+        ("ld.shared.f32 %f1, [%r4]; ld.shared.f32 %f2, [%r4+4];", []),
+        ("ld.shared.f32 %f2, [%r4+4]; mov.u32 %r9, 1; ld.shared.f32 %f1, [%r4];", []),
+        ("ld.shared.f32 %f1, [%r4+4]; ld.shared.f32 %f2, [%r4+8];", ["2 accesses"]),
+        ("ld.shared.f32 %f1, [%r5]; ld.shared.f32 %f2, [%r5+4];", ["2 accesses"]),
+        ("ld.shared.f32 %f1, [%r4]; bar.warp.sync -1; ld.shared.f32 %f2, [%r4+4];", ["2 accesses"]),
+        ("ld.volatile.shared.f32 %f1, [%r4]; ld.volatile.shared.f32 %f2, [%r4+4];", ["2 accesses"]),
+        ("ld.shared.f32 %f1, [%r4]; @%q1 ld.shared.f32 %f2, [%r4+4];", ["2 accesses"]),
+        (
+            "ld.shared.f32 %f1, [%r6]; ld.shared.f32 %f2, [%r6+8];"
+            "ld.shared.f32 %f3, [%r6+4]; ld.shared.f32 %f4, [%r6+12];",
+            [],
+        ),
+    ],
+)
+def test_loads_of_neighbours_are_one_where_they_are_aligned(loads, expected):
+    """As ptxas has them: from %r4 on pairs, from %r6 on fours; %r5 may begin anywhere."""
+    found = report_of(
+        "shr.u32 %r1, %t, 4; and.b32 %r2, %t, 15; mul.lo.u32 %r3, %r1, 144;"
+        "mad.lo.u32 %r8, %r2, 8, %r3; mov.u32 %r7, s; add.u32 %r4, %r8, %r7; add.u32 %r5, %r8, %n;"
+        f"mad.lo.u32 %r6, %t, 16, %r7; setp.eq.u32 %q1, %n, 0; {loads}"
+    )
+    texts = [each.text for each in found.findings]
+    assert len(texts) == len(expected)
+    assert all(words in text for words, text in zip(expected, texts, strict=True))
+
+
 def test_an_index_that_a_loop_moves():
     walk = (
         "mul.lo.u32 %r1, %t, {}; mov.u32 %r2, 0; L: ld.shared.f32 %f1, [%r1+64];"

@@ -13,6 +13,7 @@ from rich.table import Table
 import treadle as td
 from treadle.cli.demo import training, work
 from treadle.cli.transpile import check_output
+from treadle.cli.usage import WrongUsage
 from treadle.core.errors import TreadleError
 
 _PARTS = ("blur", "edges", "histogram", "wave")
@@ -76,7 +77,7 @@ def _run_kernels(
 
 
 def _check_format(output: Path) -> None:
-    """TreadleError unless matplotlib draws pictures that end so."""
+    """WrongUsage unless matplotlib draws pictures that end so."""
     try:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
     except ImportError:
@@ -84,7 +85,7 @@ def _check_format(output: Path) -> None:
     known = sorted(FigureCanvasAgg.get_supported_filetypes())
     ending = output.suffix.removeprefix(".").lower()
     if ending and ending not in known:
-        raise TreadleError(
+        raise WrongUsage(
             f"{output}: matplotlib does not write .{ending} pictures: use one of {', '.join(known)}"
         )
 
