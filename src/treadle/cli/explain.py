@@ -54,7 +54,7 @@ def explain(
         text = sys.stdin.read()
     elif file.is_dir():
         raise TreadleError(f"{file} is a folder: name a file of PTX")
-    elif file.exists():  # a pipe is no regular file
+    elif file.exists():  # a pipe, too, which is not a regular file
         text = file.read_text(encoding="utf-8", errors="replace")
     else:
         raise TreadleError(no_file(file))

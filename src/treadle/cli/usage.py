@@ -11,6 +11,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import typer
+from rich.console import Console
 
 from treadle.core.errors import TreadleError
 
@@ -25,6 +26,11 @@ class WrongUsage(TreadleError):
 
 _USUAL_PORTS = {"http": 80, "https": 443}
 _ORIGIN = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[!-~]+")
+
+
+def say(message: str) -> None:
+    """A line for people, on standard error."""
+    Console(stderr=True).print(f"treadle: {message}", markup=False, highlight=False, soft_wrap=True)
 
 
 @contextmanager

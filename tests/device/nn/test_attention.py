@@ -234,7 +234,7 @@ if torch is not None:
 def test_what_does_not_fit(device):
     q, k, v = td.ones((2, 6, 5, 8)), td.ones((2, 6, 7, 8)), td.ones((2, 6, 7, 4))
     shape_error, dtype_error = td.errors.ShapeError, td.errors.DtypeError
-    few, off = td.ones((2, 4, 7, 8)), td.ones((7, 5))
+    few, three, off = td.ones((2, 4, 7, 8)), td.ones((2, 3, 7, 8)), td.ones((7, 5))
     five, whole = td.ones((3, 1, 1, 1, 1)), td.ones((5, 7), dtype=td.int32)
     for error, words, arguments, options in (
         (
@@ -249,7 +249,13 @@ def test_what_does_not_fit(device):
             (q, k, q),
             {},
         ),
-        (shape_error, r"\(2, 6\) and \(2, 4\) do not broadcast", (q, few, few), {}),
+        (
+            shape_error,
+            r"query, shape \(2, 6, 5, 8\).* broadcast.* or 1$",
+            (q, few, few),
+            {},
+        ),
+        (shape_error, "; enable_gqa=True has 6 heads .* share 3 of key", (q, three, three), {}),
         (shape_error, "6 heads of query.* the 4 of key", (q, few, few), {"enable_gqa": True}),
         (shape_error, r"query has shape \(8,\)", (q[0, 0, 0], k, v), {}),
         (shape_error, r"attn_mask of shape \(7, 5\) .* \(2, 6, 5, 7\)", (q, k, v, off), {}),

@@ -183,7 +183,14 @@ def _check_shapes(name: str, nodes: Sequence[Node], grouped: bool) -> tuple[Inte
             f"have {key[-2]} and {value[-2]}"
         )
     if not grouped:
-        return common_shape(name, (query[:-2], key[:-2], value[:-2])), ()
+        try:
+            return common_shape(name, (query[:-2], key[:-2], value[:-2])), ()
+        except ShapeError:
+            raise ShapeError(
+                f"{name}: the axes before rows and columns of query, shape {query}, of key, shape "
+                f"{key}, and of value, shape {value}, do not broadcast: counted from the right, "
+                f"extents must be equal or 1{_hint(query, key, value)}"
+            ) from None
     heads = query[-3], key[-3], value[-3]
     few, many = sorted(heads[1:])
     if heads != (0, 0, 0) and (not few or heads[0] % many or many % few):
@@ -194,6 +201,16 @@ def _check_shapes(name: str, nodes: Sequence[Node], grouped: bool) -> tuple[Inte
         )
     front = common_shape(name, (query[:-3], key[:-3], value[:-3]))
     return (*front, heads[0]), heads
+
+
+def _hint(query: Integers, key: Integers, value: Integers) -> str:
+    """What lets heads of a query share those of key and value, where that is what was meant."""
+    if min(len(query), len(key), len(value)) < 3 or key[-3] != value[-3]:
+        return ""
+    many, few = query[-3], key[-3]
+    if not 1 < few < many or many % few:
+        return ""
+    return f"; enable_gqa=True has {many} heads of the query share {few} of key and value"
 
 
 def _mask(node: Node, dtype: DType, wanted: Integers) -> Node:

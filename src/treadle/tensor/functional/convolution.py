@@ -231,6 +231,11 @@ class _Operands(NamedTuple):
     def weight(self) -> tuple[int, ...]:
         return self.nodes[1].shape
 
+    @property
+    def shown(self) -> tuple[int, ...]:
+        """The input's shape as it was given."""
+        return self.input if self.batched else self.input[1:]
+
 
 def _convolution(rank: int, given: tuple[Any, Any, Any], moves: _Moves) -> Tensor:
     name = f"conv{rank}d"
@@ -240,7 +245,7 @@ def _convolution(rank: int, given: tuple[Any, Any, Any], moves: _Moves) -> Tenso
     if x[1] != w[1] * groups:
         raise ShapeError(
             f"{name}: weights of shape {w} with groups={groups} take {w[1] * groups} input "
-            f"channels, and an input of shape {x} has {x[1]}"
+            f"channels, and an input of shape {operands.shown} has {x[1]}"
         )
     _check_groups(name, "output channels", w[0], w, groups)
     _check_bias(name, operands, w[0])
@@ -250,7 +255,8 @@ def _convolution(rank: int, given: tuple[Any, Any, Any], moves: _Moves) -> Tenso
     if any(a > b for a, b in zip(reach, room, strict=True)):
         dilated = "" if max(steps) == 1 else f", with dilation {steps} of {tuple(reach)} elements,"
         raise ShapeError(
-            f"{name}: a kernel of shape {w[2:]}{dilated} is larger than the input of shape {x}, "
+            f"{name}: a kernel of shape {w[2:]}{dilated} is larger than the input of shape "
+            f"{operands.shown}, "
             f"which is {tuple(room)} with its padding"
         )
     extents = tuple([(b - a) // s + 1 for a, b, s in zip(reach, room, strides, strict=True)])
@@ -279,8 +285,8 @@ def _transposed(rank: int, given: tuple[Any, Any, Any], moves: _Moves) -> Tensor
         )
     if x[1] != w[0]:
         raise ShapeError(
-            f"{name}: weights of shape {w} take {w[0]} input channels, and an input of shape {x} "
-            f"has {x[1]}"
+            f"{name}: weights of shape {w} take {w[0]} input channels, and an input of shape "
+            f"{operands.shown} has {x[1]}"
         )
     _check_groups(name, "input channels", w[0], w, groups)
     outs = w[1] * groups
@@ -294,7 +300,7 @@ def _transposed(rank: int, given: tuple[Any, Any, Any], moves: _Moves) -> Tensor
     if min(extents) < 1:
         raise ShapeError(
             f"{name}: the result's axes would have {extents} elements: too much padding ({pads}) "
-            f"for an input of shape {x} and weights of shape {w}"
+            f"for an input of shape {operands.shown} and weights of shape {w}"
         )
     geometry = Geometry(strides, pads, steps, groups, extents, operands.is_rounded)
     made = _of_parts(transposed_convolution, operands, geometry)
@@ -344,7 +350,9 @@ def _check_not_negative(name: str, what: str, numbers: Sequence[int]) -> None:
 def _check_groups(
     name: str, what: str, channels: int, weight: tuple[int, ...], groups: int
 ) -> None:
-    if channels % groups or not channels:
+    if not channels:
+        raise ShapeError(f"{name}: weights of shape {weight} have no {what}")
+    if channels % groups:
         raise ShapeError(
             f"{name}: {channels} {what} (weights of shape {weight}) do not divide into "
             f"{groups} groups"

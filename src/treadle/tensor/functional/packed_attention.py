@@ -7,6 +7,7 @@ that are padded to one length.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -114,6 +115,11 @@ def packed_attention(
 def _bounds(name: str, given: Any, rows: int, device: Device) -> Tensor:
     """Where texts start, with the end of the last, as int32. Numbers of the host are checked."""
     numbers = given if isinstance(given, Tensor) else np.asarray(given)
+    bools = isinstance(given, Sequence) and any(isinstance(each, bool) for each in given)
+    if bools or (isinstance(numbers, np.ndarray) and numbers.dtype.kind in "OSU"):
+        raise DtypeError(
+            f"{_NAME}: {name} are integers, one more than there are texts, not {given!r}"
+        )
     if len(numbers.shape) != 1 or not numbers.shape[0]:
         raise ShapeError(
             f"{_NAME}: {name} has one axis, with one number more than there are texts, not the "
