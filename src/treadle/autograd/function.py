@@ -181,8 +181,9 @@ def _record(
 
 def own_node(result: Tensor) -> Node:
     """The node of a result that is to have another history: in no other cell, and without one."""
-    node = result._cell.value
-    if result._view is not None or result._boundary is not None or node.history is not None:
+    cell, is_view = result._cell, result._view is not None
+    node = cell.value
+    if is_view or cell.base is not None or result._boundary is not None or node.history is not None:
         with recorded(False):
             node = result.copied()._cell.value
         node.history = None
@@ -192,7 +193,7 @@ def own_node(result: Tensor) -> Node:
 
 def _written_node(result: Tensor) -> Node:
     """The node of an input that was written, without the history that it had."""
-    if result._view is not None:
+    if result._view is not None or result._cell.base is not None:
         raise AutogradError("mark_dirty takes whole tensors, not views of others: x.clone()")
     node = result._cell.value
     node.history = None

@@ -35,14 +35,17 @@ _DTYPES = {storage: name for name, storage in STORAGES.items()}
 
 
 class Stored(NamedTuple):
-    """A tensor that is written: its elements, and the key of its part of the file."""
+    """A tensor that is written: the elements of its memory, the key of this part of the file, and
+    which of the elements are the tensor's."""
 
     dtype: DType
-    shape: tuple[int, ...]
     location: str
-    requires_grad: bool
     data: np.ndarray[Any, Any]
     key: str
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    offset: int
+    requires_grad: bool
 
 
 class Place(NamedTuple):
@@ -57,7 +60,8 @@ class Place(NamedTuple):
     requires_grad: bool
 
     def elements(self, raw: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-        """The elements, from the bytes of the part. FormatError if they are not there."""
+        """All elements of the part, from its bytes. FormatError if the tensor's are not among
+        them."""
         size = self.dtype.itemsize
         stored = raw[: raw.size - raw.size % size].view(self.dtype.numpy)
         if math.prod(self.shape):
@@ -67,11 +71,7 @@ class Place(NamedTuple):
             )
             if min(self.strides, default=0) < 0 or not 0 <= self.offset <= last < stored.size:
                 raise FormatError(f"elements {self.offset} to {last} of {stored.size}")
-        else:
-            return np.zeros(self.shape, self.dtype.numpy)
-        steps = tuple(stride * size for stride in self.strides)
-        view = np.lib.stride_tricks.as_strided(stored[self.offset :], self.shape, steps)
-        return np.array(view)
+        return stored
 
 
 # --- writing -------------------------------------------------------------------------------------
@@ -125,7 +125,7 @@ class _Pickler(_Python):  # type: ignore[misc]
             return None
         storage = STORAGES.get(obj.dtype.name)
         name = Name("torch", storage) if storage else Name("torch.storage", "UntypedStorage")
-        count = math.prod(obj.shape)
+        count = obj.data.size
         count = count if storage else count * obj.dtype.itemsize
         return "storage", name, obj.key, obj.location, count
 
@@ -148,12 +148,8 @@ class _Pickler(_Python):  # type: ignore[misc]
 
 def rebuilt(stored: Stored) -> tuple[Any, ...]:
     """How a tensor is made of its elements, in PyTorch's words."""
-    strides, step = [], 1
-    for extent in reversed(stored.shape):
-        strides.append(step)
-        step *= max(extent, 1)
     given: tuple[Any, ...] = (
-        stored, 0, stored.shape, tuple(reversed(strides)), stored.requires_grad, OrderedDict(),
+        stored, stored.offset, stored.shape, stored.strides, stored.requires_grad, OrderedDict(),
     )  # fmt: skip
     if stored.dtype.name in STORAGES:
         return Name("torch._utils", "_rebuild_tensor_v2"), given

@@ -12,9 +12,10 @@ import treadle as td
 from treadle.graph import views
 from treadle.numpy import promotion
 from treadle.numpy.arrays import Values, ndarray, unwrapped, value_of, wrap
-from treadle.numpy.operations import operands, sorting
+from treadle.numpy.operations import mathematics, operands, sorting
 from treadle.numpy.operations.calling import call
 from treadle.numpy.operations.operands import converted
+from treadle.tensor import computed_views
 from treadle.tensor.tensor import Tensor as Inner
 
 
@@ -81,6 +82,8 @@ def device(self: Values) -> td.Device:
 def base(self: ndarray) -> ndarray | None:
     """For a view an array of all elements of its memory, else None."""
     inner = self._inner
+    if inner._cell.base is not None:
+        return wrap(inner._cell.base)
     whole = inner._cell.value.shape
     if inner._view is None or views.is_whole(inner._view, whole):
         return None
@@ -120,7 +123,8 @@ class Flags:
         self.__dict__["_values"] = {
             "C_CONTIGUOUS": packed,
             "F_CONTIGUOUS": turned,
-            "OWNDATA": inner._view is None or views.is_whole(inner._view, whole),
+            "OWNDATA": inner._cell.base is None
+            and (inner._view is None or views.is_whole(inner._view, whole)),
             "WRITEABLE": not inner._locked and not _overlaps(inner),
             "ALIGNED": True,
             "WRITEBACKIFCOPY": False,
@@ -184,9 +188,11 @@ def _overlaps(inner: Inner) -> bool:
 
 
 def _real(self: Values) -> Any:
-    """The real parts: of real numbers the array itself."""
+    """The real parts, as a view: of real numbers the array itself."""
     inner = self._inner
-    return self if inner.dtype.kind != "complex" else type_of(self)(td.real(inner))
+    if inner.dtype.kind != "complex":
+        return self
+    return type_of(self)(computed_views.real_part(inner))
 
 
 def type_of(values: Values) -> Any:
@@ -199,25 +205,19 @@ def _set_real(self: ndarray, value: Any) -> None:
     if inner.dtype.kind != "complex":
         inner[...] = given
     else:
-        inner[...] = _complex(td.broadcast_to(td.real(given), inner.shape), td.imag(inner), inner)
+        computed_views.real_part(inner)[...] = td.real(given)
 
 
 def _imag(self: Values) -> Any:
-    """The imaginary parts: of real numbers zeros."""
-    return type_of(self)(td.imag(self._inner))
+    """The imaginary parts, as a view: of real numbers zeros, which are read-only."""
+    return type_of(self)(mathematics.imag(self._inner))
 
 
 def _set_imag(self: ndarray, value: Any) -> None:
     inner, given = self._inner, operands.array(unwrapped(value), like=self._inner)
     if inner.dtype.kind != "complex":
         raise TypeError("array does not have imaginary part to set")
-    inner[...] = _complex(td.real(inner), td.broadcast_to(td.real(given), inner.shape), inner)
-
-
-def _complex(one: Inner, other: Inner, like: Inner) -> Inner:
-    parts = [each.to(like.dtype.component) for each in (one, other)]
-    unit = td.full((), 1j, dtype=like.dtype, device=like.device)
-    return parts[0].to(like.dtype) + parts[1].to(like.dtype) * unit
+    computed_views.imaginary_part(inner)[...] = td.real(given)
 
 
 def conj(self: Values) -> Any:

@@ -150,11 +150,11 @@ class Flat:
         if before is not None and before is not cell and self._is_here(before, k):
             # Other tensors may still read the memory that the parameter had.
             _put(before, before.value.whole_array.copy_to(self.device))
-        array = node.whole_array
-        if not _is_movable(parameter) or array.storage is self.values.storage:
+        if not _is_movable(parameter) or node.whole_array.storage is self.values.storage:
             self._is_guest(k, True)
             self.cells[k] = None
             return
+        array = node.whole_array
         home = DeviceArray(
             self.device, self.values.storage, self.dtype, node.shape, None, self.offsets[k]
         )
@@ -302,6 +302,8 @@ def most_elements(device: Device, dtype: DType) -> int:
 
 def _is_movable(parameter: Tensor) -> bool:
     """Whether a parameter is all of its cell, and its memory is not shared."""
+    if parameter._cell.base is not None:
+        return False
     node, view = parameter._cell.value, parameter._view
     array = node.whole_array
     if node.history is not None or array.key.read_only or array.storage.is_shared:

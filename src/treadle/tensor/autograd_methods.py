@@ -135,6 +135,12 @@ class AutogradMethods(Properties):
     def __treadle_written__(self) -> None:
         """Note that a kernel writes the memory: a derivative can no longer use the old elements."""
         cell = self._cell
+        if cell.base is not None:
+            raise AutogradError(
+                "a kernel is to write into the parts of complex numbers, or into bits seen as "
+                "another dtype, which are computed from the tensor itself: have it write into a "
+                "copy, and assign that"
+            )
         old = cell.value
         if old.saved or old.history is not None:
             new = computed(old.whole_array)

@@ -33,6 +33,8 @@ class Cell:
 
     __slots__ = ("__weakref__", "before", "value", "versions", "writes")
 
+    base: Any = None  # a `ComputedCell`: the tensor that its elements are computed from
+
     def __init__(self, value: Node) -> None:
         self.value = value
         self.before: Node | None = None

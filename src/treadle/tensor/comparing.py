@@ -8,6 +8,7 @@ from typing import Any
 from treadle.core.dtypes import DType, bfloat16, bool_, float16, float32
 from treadle.core.errors import DtypeError
 from treadle.tensor.annotations import ArrayLike
+from treadle.tensor.computed_views import complex_of
 from treadle.tensor.conversions import as_python, cast, is_number
 from treadle.tensor.creation import asarray
 from treadle.tensor.dtypes import default_integer, finfo
@@ -126,10 +127,8 @@ def nan_to_num(
     if not isinstance(x.dtype, DType):
         raise DtypeError(f"nan_to_num takes numbers, not structs ({x.dtype})")
     if x.dtype.kind == "complex":
-        parts = [
-            nan_to_num(apply(part, x), nan, posinf, neginf).to(x.dtype) for part in ("real", "imag")
-        ]
-        return parts[0] + parts[1] * 1j
+        parts = [nan_to_num(apply(part, x), nan, posinf, neginf) for part in ("real", "imag")]
+        return complex_of(*parts)
     if x.dtype.kind != "float":
         return apply("positive", x) if x.dtype is not bool_ else x.copied()
     limits = finfo(x.dtype)

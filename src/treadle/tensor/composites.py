@@ -289,8 +289,9 @@ class CallDerivative:
 
 def _own(result: Tensor) -> Node:
     """The node of a result, made one that no cell has and that has no history yet."""
-    node = result._cell.value
-    if result._view is not None or result._boundary is not None or node.history is not None:
+    cell, is_view = result._cell, result._view is not None
+    node = cell.value
+    if is_view or cell.base is not None or result._boundary is not None or node.history is not None:
         with recorded(False):
             node = result.copied()._cell.value
         result._cell, result._view, result._boundary = Cell(node), None, None

@@ -11,6 +11,7 @@ from treadle.core.errors import DtypeError, ShapeError
 from treadle.runtime.arrays import numpy_dtype
 from treadle.tensor.annotations import ArrayLike
 from treadle.tensor.assembly import concat
+from treadle.tensor.computed_views import complex_of
 from treadle.tensor.conversions import cast
 from treadle.tensor.elementwise_functions import FUNCTIONS, apply
 from treadle.tensor.manipulation import diagonal
@@ -67,7 +68,7 @@ def corrcoef(x: ArrayLike, y: ArrayLike | None = None, /, rowvar: bool = True) -
     if dtype.kind != "complex":
         return clip(found, -1, 1).to(dtype)
     real, imaginary = (clip(apply(part, found), -1, 1) for part in ("real", "imag"))
-    return (real + imaginary * 1j).to(dtype)
+    return complex_of(real, imaginary).to(dtype)
 
 
 def _variables(name: str, x: ArrayLike, y: ArrayLike | None, rowvar: bool) -> tuple[Tensor, DType]:

@@ -39,6 +39,7 @@ def einsum(*operands: Any, optimize: Any = True) -> Tensor:
     With `optimize` (True, False, or a strategy of `opt_einsum` as "greedy") three and more arrays
     are multiplied in the order that takes the fewest operations. ShapeError if one letter has two
     extents; axes of 1 element are repeated as needed. The result's dtype is the arrays' common one.
+    Where the axes of one array are only exchanged, or its diagonal is taken, the result is a view.
 
     >>> import treadle as td
     >>> x = td.arange(6.0, device="cpu").reshape(2, 3)
@@ -50,7 +51,10 @@ def einsum(*operands: Any, optimize: Any = True) -> Tensor:
     from opt_einsum import contract_path
     from opt_einsum.parser import parse_einsum_input
 
-    inputs, output, arrays = parse_einsum_input(_known(operands))
+    known = _known(operands)
+    if (found := rearranged(known)) is not None:
+        return found
+    inputs, output, arrays = parse_einsum_input(known)
     terms = inputs.split(",")
     _, dtype, nodes = prepare("einsum", arrays)
     _check_extents(terms, nodes)
@@ -108,6 +112,28 @@ def _known(operands: tuple[Any, ...]) -> list[Any]:
         value if type(value) is Tensor else asarray(value)
         for at, value in enumerate(operands)
     ]  # fmt: skip
+
+
+def rearranged(operands: list[Any]) -> Tensor | None:
+    """What `einsum` makes of one array, if it only exchanges axes or takes diagonals, as a view of
+    it; else None."""
+    from opt_einsum.parser import parse_einsum_input
+
+    if len(operands) > 3 or (len(operands) == 3) is isinstance(operands[0], str):
+        return None
+    names, output, (x,) = parse_einsum_input(operands)
+    if len(names) != len(x.shape) or len(set(output)) < len(output) or set(output) != set(names):
+        return None
+    seen = x._where
+    extents: dict[str, int] = {}
+    strides: dict[str, int] = dict.fromkeys(names, 0)
+    for name, extent, stride in zip(names, seen.shape, seen.strides, strict=True):
+        if extents.setdefault(name, extent) != extent:
+            return None
+        strides[name] += stride
+    shape = tuple([extents[name] for name in output])
+    made: Tensor = x._seen_through(View(shape, tuple(map(strides.get, output)), seen.offset))  # type: ignore[arg-type]
+    return made
 
 
 def _check_extents(terms: Sequence[str], nodes: Sequence[Node]) -> None:

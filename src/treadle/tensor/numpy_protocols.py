@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from treadle.runtime.arrays import packed_strides
 from treadle.runtime.export import Exported, host_view
 
 
@@ -25,8 +26,12 @@ class NumPyProtocols(Exported):
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
         """The elements for NumPy: on the CPU the memory itself, unless a copy is requested."""
-        array = self.__treadle_array__()
         wanted = None if dtype is None else np.dtype(dtype)
+        cell: Any = self._cell  # type: ignore[attr-defined]
+        if cell.base is not None and cell.base.device.traits.host_memory and not copy:
+            data = _host_of_base(self)
+            return data if wanted is None else data.astype(wanted, copy=False)
+        array = self.__treadle_array__()
         if not array.device.traits.host_memory:
             if copy is False:
                 raise ValueError(
@@ -104,3 +109,21 @@ def _for_numpy(value: Any) -> Any:
     if type(value) is dict:
         return {name: _for_numpy(one) for name, one in value.items()}
     return value
+
+
+def _host_of_base(tensor: Any) -> np.ndarray[Any, Any]:
+    """A computed view's elements in the memory of the tensor that it is a view of."""
+    cell = tensor._cell
+    whole: np.ndarray[Any, Any] = cell.host(cell.base.__array__())
+    view = tensor._view
+    if view is None:
+        return whole
+    step = whole.strides[-1] if whole.ndim else whole.itemsize
+    if whole.strides == tuple(each * step for each in packed_strides(whole.shape)):
+        return np.lib.stride_tricks.as_strided(
+            whole.reshape(-1)[view.offset :] if 0 not in view.shape else whole,
+            view.shape, [each * step for each in view.strides],
+        )  # fmt: skip
+    copied: np.ndarray[Any, Any] = tensor.numpy()
+    copied.flags.writeable = False  # what is written into it would be lost
+    return copied

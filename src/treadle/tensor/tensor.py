@@ -144,14 +144,14 @@ class Tensor(NumPyProtocols, TorchProtocol, ArrayApiMethods, AutogradMethods, De
         cell, view = self._cell, self._view
         cell.writes += 1
         old = cell.value
+        if cell.base is not None:
+            self._write_base(cell, old, value)
+            return
         array = old.array
         if (noted := written.get()) is not None:
             noted.setdefault(cell, old)
         if view is not None and views.overlaps(view):
-            raise ValueError(
-                "several elements of this tensor are one in memory (it was broadcast): write "
-                "to a copy of it, td.asarray(x, copy=True)"
-            )
+            raise _refusal_of_overlap()
         if array is not None:
             if array.key.read_only:
                 raise ValueError("this tensor is read-only: copy it first")
@@ -182,6 +182,23 @@ class Tensor(NumPyProtocols, TorchProtocol, ArrayApiMethods, AutogradMethods, De
         elif array is not None:
             compute_soon(cell)
 
+    def _write_base(self, cell: Any, old: Node, value: Node) -> None:
+        """Write through a computed view into the tensor that it is a view of."""
+        boundary = self._boundary
+        if recording.get() and boundary is not None and self._history is not None:
+            raise boundary.refusal(self)
+        if recording.get() and boundary is not None and value.history is not None:
+            raise _refusal_of_detached()
+        view = self._view
+        with recorded(recording.get() and boundary is None):
+            if view is not None:
+                if views.overlaps(view):
+                    raise _refusal_of_overlap()
+                # The old elements are in a cache, which others may still read: not in place.
+                old = Node(COPY, (old,), old.shape, old.dtype, old.device)
+                value = Node(WRITE, (old, value), old.shape, old.dtype, old.device, view)
+            cell.put(value)
+
     def _follow(self, old: Node, value: Node, is_tracked: bool) -> None:
         """Set the history of the cell's new value; `is_tracked` says whether the written value has
         one. A write without recording, or through a detached tensor, does not change the
@@ -190,11 +207,7 @@ class Tensor(NumPyProtocols, TorchProtocol, ArrayApiMethods, AutogradMethods, De
             if recording.get() and self._boundary is not None and self._history is not None:
                 raise self._boundary.refusal(self)
             if recording.get() and is_tracked:
-                raise AutogradError(
-                    "a tensor that is cut off from gradients, as x.detach() is, is not written "
-                    "with values that require gradients, which would be lost: write into a "
-                    "x.clone(), or write values.detach()"
-                )
+                raise _refusal_of_detached()
             value.history = old.history
             if (traced := within.get()) is not None:
                 traced.followed[value] = old
@@ -410,6 +423,21 @@ class Tensor(NumPyProtocols, TorchProtocol, ArrayApiMethods, AutogradMethods, De
 
 
 method_table.add_to(Tensor)
+
+
+def _refusal_of_overlap() -> ValueError:
+    return ValueError(
+        "several elements of this tensor are one in memory (it was broadcast): write to a copy of "
+        "it, td.asarray(x, copy=True)"
+    )
+
+
+def _refusal_of_detached() -> AutogradError:
+    return AutogradError(
+        "a tensor that is cut off from gradients, as x.detach() is, is not written with values "
+        "that require gradients, which would be lost: write into a x.clone(), or write "
+        "values.detach()"
+    )
 
 
 def from_cell(cell: Cell, view: View | None) -> Tensor:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from treadle.core.dtypes import DType
+from treadle.tensor.computed_views import owner
 from treadle.tensor.tensor import Tensor as Inner
 from treadle.tensor.tensor import from_cell
 from treadle.torch.devices import device as Device
@@ -232,12 +233,14 @@ def grad_fn(self: Tensor) -> GradientFunction | None:
 
 def _version(self: Tensor) -> int:
     """How often the memory has been written in place, through this tensor or others."""
-    return self._inner._cell.writes
+    return owner(self._inner)._cell.writes
 
 
 def _base(self: Tensor) -> Tensor | None:
     """The tensor of all of the memory that this one is a part of; None if it is all of it."""
     inner = self._inner
+    if inner._cell.base is not None:
+        return wrap(inner._cell.base)
     return None if inner._view is None else wrap(from_cell(inner._cell, None))
 
 
@@ -275,6 +278,8 @@ def backward(
 
 
 def _set_part(name: str) -> Any:
+    part = getattr(complexes, name)
+
     def write(self: Tensor, value: Any) -> None:
         inner = self._inner
         if not inner.dtype.is_complex:
@@ -282,9 +287,7 @@ def _set_part(name: str) -> Any:
                 raise RuntimeError("imag is not implemented for tensors with non-complex dtypes.")
             inner[...] = unwrapped(value)
             return
-        other = "imag" if name == "real" else "real"
-        kept, given = getattr(inner, other), unwrapped(value)
-        inner[...] = given + kept * 1j if name == "real" else kept + given * 1j
+        part(inner)[...] = unwrapped(value)
 
     return write
 
@@ -293,7 +296,9 @@ def _part(name: str) -> property:
     part = getattr(complexes, name)
 
     def read(self: Tensor) -> Tensor:
-        return wrap(part(self._inner))
+        inner = self._inner
+        found = part(inner)
+        return self if found is inner else wrap(found)
 
     read.__doc__ = part.__doc__
     return property(read, _set_part(name))

@@ -45,10 +45,9 @@ class device:
             return
         if isinstance(type, Device):
             type = type.id
-            if not type.startswith(("cpu", "cuda")):
-                instead = stand_in()
-                if instead is not None and instead.id == type:
-                    type = "cuda:0"
+            instead = shown_as_card()
+            if instead is not None and instead.id == type:
+                type = "cuda:0"
         if isinstance(type, int):
             type, index = "cuda", type
         kind, colon, number = str(type).partition(":")
@@ -115,9 +114,17 @@ def stand_in() -> Device | None:
     return find_device(None if named == "best" else named)
 
 
+def shown_as_card() -> Device | None:
+    """The device that tensors say is "cuda:0" on a machine without CUDA. The CPU is none: where it
+    is what "cuda" stands for, as the best device there is, programs are told that it is the CPU."""
+    found = stand_in()
+    return None if found is None or found.traits.host_memory else found
+
+
 def set_stand_in(device: str | None) -> None:
     """Have "cuda" be another device on machines without one of CUDA's: "webgpu", "best", … None
-    ends that. So programs run that ask for "cuda" and nothing else.
+    ends that. So programs run that ask for "cuda" and nothing else. Where the best device is the
+    CPU, `torch.cuda.is_available()` stays False, and tensors made on "cuda" are the CPU's.
 
     >>> import treadle.torch as torch
     >>> torch.cuda.set_stand_in(None)

@@ -266,7 +266,8 @@ _DIFFERENT = {
         "get_rng_state set_rng_state random.get_rng_state random.set_rng_state "
         "cuda.get_rng_state cuda.set_rng_state"
     ),
-    "the result is a copy, so that writing it does not write the tensor": (
+    "writing the view writes the tensor; reading it computes it, so that it has no strides of the "
+    "tensor's memory, and kernels write into copies of it": (
         "view_as_complex view_as_real real imag Tensor.real Tensor.imag"
     ),
     "conjugates are computed, not marked": (

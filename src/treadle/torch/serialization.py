@@ -4,6 +4,7 @@ safetensors. A program in a file is run only for who asks for it by `weights_onl
 from __future__ import annotations
 
 import io
+import math
 import os
 import pickle
 import sys
@@ -23,8 +24,9 @@ from treadle.data import saving
 from treadle.formats import torch_pickle
 from treadle.formats.atomic import replaced
 from treadle.formats.torch_pickle import Makers, Name, Stored
+from treadle.graph.views import View, is_in_order
 from treadle.tensor.tensor import Tensor as Inner
-from treadle.tensor.tensor import from_numpy
+from treadle.tensor.tensor import from_cell, from_numpy
 from treadle.torch.devices import device as Device
 from treadle.torch.devices import place
 from treadle.torch.layouts import Size
@@ -45,10 +47,11 @@ def save(
     (`model.state_dict()`, `optimizer.state_dict()`), or a whole module or optimizer.
 
     The file is PyTorch's, and `torch.load` of PyTorch reads states from it, too; with a path that
-    ends in ".safetensors" it is safetensors. Tensors of other devices than CUDA's are those of the
-    CPU in it. Classes and functions are saved by their names, as by `pickle`: whoever loads a whole
-    module needs the program that defines it, and `weights_only=False`. What `pickle` refuses, as a
-    lambda, raises its error.
+    ends in ".safetensors" it is safetensors. Tensors that share memory share it in the file, which
+    has all of that memory. Tensors on WebGPU's devices are loaded on these again, by PyTorch with
+    `map_location="cpu"`. Classes and functions are saved by their names, as by `pickle`: whoever
+    loads a whole module needs the program that defines it, and `weights_only=False`. What `pickle`
+    refuses, as a lambda, raises its error.
 
     >>> import io
     >>> import treadle.torch as torch
@@ -121,15 +124,22 @@ class _Parts:
         return function, arguments
 
     def _stored(self, inner: Inner) -> Stored:
-        seen = inner._cell, inner._where
-        found = self.storages.get(seen)
+        """The tensor's memory, which is in the file once, and its place there: tensors that are
+        views of one another are that again when they are loaded, as in PyTorch."""
+        requires_grad, seen = inner.requires_grad, inner._where
+        if inner._cell.base is not None or min(seen.strides, default=0) < 0:
+            inner = inner.detach().copied()  # PyTorch has no words for such a view
+            seen = inner._where
+        found = self.storages.get(inner._cell)
         if found is None:
-            kind = inner.device.id
-            found = self.storages[seen] = Stored(
-                inner.dtype, inner.shape, kind if kind.startswith("cuda") else "cpu",
-                inner.requires_grad, inner.numpy(), str(len(self.storages)),
+            whole = from_cell(inner._cell, None)
+            found = self.storages[inner._cell] = Stored(
+                inner.dtype, str(Device(inner.device)), whole.numpy(), str(len(self.storages)),
+                (), (), 0, False,
             )  # fmt: skip
-        return found._replace(requires_grad=inner.requires_grad)
+        return found._replace(
+            shape=seen.shape, strides=seen.strides, offset=seen.offset, requires_grad=requires_grad
+        )
 
 
 def _name_of(value: Any) -> Name | None:
@@ -162,7 +172,8 @@ def load(
     """What `torch.save` saved, PyTorch's too, or a file of safetensors.
 
     `map_location` is the device for all tensors, a dict of devices by devices, or a function of a
-    tensor and the device that it was saved from; None loads where it was saved from.
+    tensor and the device that it was saved from; None loads where it was saved from. RuntimeError
+    if that device is not here.
 
     Tensors, numbers, texts and containers are loaded, and what `add_safe_globals` admits. A file
     that names anything else, as one of a whole module, raises a `pickle.UnpicklingError` that says
@@ -222,7 +233,7 @@ class _Reader:
         self._archive, self._root = archive, names[0].removesuffix("data.pkl")
         self._map_location = map_location
         self._storages: dict[str, np.ndarray[Any, Any]] = {}
-        self._made: dict[Any, Any] = {}
+        self._made: dict[Any, Inner] = {}  # the tensors of all elements, and those of places
 
     def state(self, is_trusted: bool) -> Any:
         """What was saved. The program in a file is run if it is trusted."""
@@ -245,28 +256,54 @@ class _Reader:
                 except KeyError:
                     raise FormatError(f"the elements {place_.key!r} are missing") from None
                 raw = self._storages[place_.key] = np.frombuffer(content, np.uint8)
-            data = place_.elements(raw)
-            made = self._made[key] = from_numpy(data, self._where(place_.location, data))
+            made = self._made[key] = self._part(place_, place_.elements(raw))
         found = wrap(made)
         if place_.requires_grad:
             found = wrap(made.detach())
             found.requires_grad_()  # type: ignore[attr-defined]
         return found
 
-    def _where(self, location: str, data: Any) -> Any:
+    def _part(self, place_: torch_pickle.Place, elements: np.ndarray[Any, Any]) -> Inner:
+        """A tensor of elements of a part of the file. Those of one part share their memory."""
+        shape, strides, offset = place_.shape, place_.strides, place_.offset
+        if 0 in shape:
+            return from_numpy(np.zeros(shape, elements.dtype), self._where(place_.location))
+        seen = View(shape, strides, offset)
+        of_part = place_.key, place_.dtype, place_.location
+        whole = self._made.get(of_part)
+        if whole is None:
+            if elements.size == math.prod(shape) and is_in_order(seen):
+                elements = elements.reshape(shape)
+            whole = self._made[of_part] = from_numpy(elements, self._where(place_.location))
+        is_whole = is_in_order(seen) and whole.shape == shape
+        return from_cell(whole._cell, None if is_whole else seen)
+
+    def _where(self, location: str) -> Any:
         where = self._map_location
         if where is None:
-            return place(location)
+            return _saved_from(location)
         if isinstance(where, dict):
-            return place(where.get(location, location))
+            named = where.get(location, where.get(location.partition(":")[0]))
+            return _saved_from(location) if named is None else place(named)
         if isinstance(where, (str, Device, int)):
             return place(where)
         if callable(where):
             found = where(wrap(from_numpy(np.zeros(0, np.uint8), place("cpu"))), location)
             if found is None or isinstance(found, Tensor):
-                return place("cpu" if isinstance(found, Tensor) else location)
+                return place("cpu") if isinstance(found, Tensor) else _saved_from(location)
             return place(found)
         return place(where)
+
+
+def _saved_from(location: str) -> Any:
+    """The device that a tensor was saved from. RuntimeError if there is none."""
+    try:
+        return place(location)
+    except RuntimeError as error:
+        raise type(error)(
+            f"the file has tensors of the device {location!r}, which is not here: load it with "
+            f'map_location="cpu", or with that of another device. ({error})'
+        ) from None
 
 
 def _named(module: str, name: str) -> Any:

@@ -19,6 +19,8 @@ from treadle.numpy.operations.operands import (
     converted,
     floats,
 )
+from treadle.tensor import computed_views
+from treadle.tensor.computed_views import complex_of
 from treadle.tensor.elementwise_functions import apply
 from treadle.tensor.tensor import Tensor as Inner
 
@@ -106,14 +108,19 @@ def clip_method(a: Any, min: Any = None, max: Any = None, **keywords: Any) -> In
 
 
 def real(val: Any) -> Inner:
-    """The real parts."""
+    """The real parts, as a view."""
     x = array(val)
-    return td.real(x) if x.dtype.kind == "complex" else x
+    return computed_views.real_part(x) if x.dtype.kind == "complex" else x
 
 
 def imag(val: Any) -> Inner:
-    """The imaginary parts."""
-    return td.imag(array(val))
+    """The imaginary parts, as a view; of real numbers zeros, which are read-only."""
+    x = array(val)
+    if x.dtype.kind == "complex":
+        return computed_views.imaginary_part(x)
+    made = td.imag(x)
+    made._locked = True
+    return made
 
 
 def angle(z: Any, deg: bool = False) -> Inner:
@@ -129,7 +136,7 @@ def real_if_close(a: Any, tol: float = 100) -> Inner:
     if x.dtype.kind != "complex":
         return x
     limit = tol * float(np.finfo(x.dtype.numpy).eps) if tol > 1 else tol
-    return td.real(x) if bool(td.all(td.abs(td.imag(x)) < limit)) else x
+    return real(x) if bool(td.all(td.abs(td.imag(x)) < limit)) else x
 
 
 def iscomplex(x: Any) -> Inner:
@@ -180,11 +187,10 @@ def nan_to_num(
     """Numbers in place of NaN and infinities."""
     made = array(x)
     if made.dtype.kind == "complex":
-        unit = td.full((), 1j, dtype=made.dtype, device=made.device)
         parts = [
             nan_to_num(each, True, nan, posinf, neginf) for each in (td.real(made), td.imag(made))
         ]
-        found = parts[0].to(made.dtype) + parts[1].to(made.dtype) * unit
+        found = complex_of(*parts)
     elif made.dtype.kind != "float":
         found = made.copied()
     else:
@@ -460,8 +466,7 @@ def interp(
             for part in (td.real, td.imag)
         ]
         wide = promotion.held("complex128", values.device)
-        unit = td.full((), 1j, dtype=wide, device=values.device)
-        return parts[0].to(wide) + parts[1].to(wide) * unit
+        return complex_of(*[each.to(wide.component) for each in parts])
     sides = [None if each is None else float(each) for each in (left, right)]
     made: Inner = interpolate(places, known, values.to(work), *sides, period)
     return made

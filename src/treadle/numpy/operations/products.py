@@ -13,6 +13,7 @@ from treadle.numpy.operations import reductions
 from treadle.numpy.operations.calling import call
 from treadle.numpy.operations.operands import array, arrays, axis_of, converted
 from treadle.numpy.operations.operands import common as of_numbers
+from treadle.tensor.einstein_summation import rearranged
 from treadle.tensor.tensor import Tensor as Inner
 
 
@@ -203,6 +204,8 @@ def einsum(
         wanted = promotion.named(dtype, made[0].device)
         made = [converted(each, wanted) for each in made]
         own = wanted
+    if len(made) == 1 and (view := rearranged([text, *made])) is not None:
+        return view
     if own.kind == "bool" or (own.is_integer and own.itemsize < 4):
         found = td.einsum(text, *[each.to(td.int32) for each in made])
         return (found != 0).to(td.bool) if own.kind == "bool" else found.to(own)

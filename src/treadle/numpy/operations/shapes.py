@@ -19,6 +19,7 @@ from treadle.numpy.operations.operands import (
     locked,
     shape_of,
 )
+from treadle.tensor.computed_views import owner
 from treadle.tensor.tensor import Tensor as Inner
 
 
@@ -432,17 +433,40 @@ def isfortran(a: Any) -> bool:
 
 def shares_memory(a: Any, b: Any, /, max_work: Any = None) -> bool:
     """Whether elements of two arrays are the same memory."""
-    if not isinstance(a, Inner) or not isinstance(b, Inner) or a._cell is not b._cell:
-        return False
-    return bool(np.intersect1d(_places(a), _places(b)).size)
+    found = _places_of_both(a, b)
+    return found is not None and bool(np.intersect1d(*found).size)
 
 
 def may_share_memory(a: Any, b: Any, /, max_work: Any = None) -> bool:
     """Whether elements of two arrays may be the same memory."""
-    if not isinstance(a, Inner) or not isinstance(b, Inner) or a._cell is not b._cell:
+    found = _places_of_both(a, b)
+    if found is None:
         return False
-    one, other = _places(a), _places(b)
+    one, other = found
     return bool(one.size and other.size and one.min() <= other.max() and other.min() <= one.max())
+
+
+def _places_of_both(a: Any, b: Any) -> list[np.ndarray[Any, Any]] | None:
+    """The places of two arrays' elements in the memory that they share; None if they share none."""
+    if not isinstance(a, Inner) or not isinstance(b, Inner):
+        return None
+    if a._cell is b._cell:
+        return [_places(a), _places(b)]
+    is_shared = owner(a)._cell is owner(b)._cell
+    return [_components(each).reshape(-1) for each in (a, b)] if is_shared else None
+
+
+def _components(x: Inner) -> np.ndarray[Any, Any]:
+    """The places of the elements, which may be parts of complex numbers, with a last axis for their
+    parts."""
+    count = 2 if x.dtype.kind == "complex" else 1
+    cell: Any = x._cell
+    if cell.base is None:
+        return _places(x)[:, None] * count + np.arange(count)
+    whole = _components(cell.base)
+    if cell.name in ("real", "imag"):
+        whole = whole[:, :1] if cell.name == "real" else whole[:, 1:]
+    return whole.reshape(-1, count)[_places(x)]
 
 
 def _places(x: Inner) -> np.ndarray[Any, Any]:

@@ -10,6 +10,7 @@ import treadle as td
 from treadle.numpy import promotion
 from treadle.numpy.operations.calling import call
 from treadle.numpy.operations.operands import array, axis_of, common, converted, floats, host
+from treadle.tensor.computed_views import complex_of
 from treadle.tensor.tensor import Tensor as Inner
 
 
@@ -243,8 +244,7 @@ def unique(
     if is_bool:
         parts[0] = parts[0].to(td.bool)
     if has_parts:
-        one, other = (parts[0][..., at].to(x.dtype) for at in (0, 1))
-        parts[0] = one + other * td.full((), 1j, dtype=x.dtype, device=x.device)
+        parts[0] = complex_of(parts[0][..., 0], parts[0][..., 1])
     index = promotion.default_integer(x.device)
     parts[1:] = [each.to(index) for each in parts[1:]]
     if return_inverse and axis is None:

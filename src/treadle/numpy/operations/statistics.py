@@ -22,6 +22,7 @@ from treadle.numpy.operations.operands import (
     reduced_axes,
 )
 from treadle.numpy.operations.reductions import MISSING
+from treadle.tensor.computed_views import complex_of
 from treadle.tensor.tensor import Tensor as Inner
 
 
@@ -397,9 +398,7 @@ def corrcoef(x: Any, y: Any = None, rowvar: bool = True, *, dtype: Any = None) -
     spread = td.sqrt(td.real(td.linalg.diagonal(c)))
     made = c / spread.reshape((-1, 1)) / spread.reshape((1, -1))
     if made.dtype.kind == "complex":
-        unit = td.full((), 1j, dtype=made.dtype, device=made.device)
-        real, imag = td.clip(td.real(made), -1, 1), td.clip(td.imag(made), -1, 1)
-        return real.to(made.dtype) + imag.to(made.dtype) * unit
+        return complex_of(td.clip(td.real(made), -1, 1), td.clip(td.imag(made), -1, 1))
     return td.clip(made, -1, 1)
 
 
@@ -489,8 +488,7 @@ def histogram(
         made = td.bincount(places, minlength=count + 1)[:count].to(index)
     elif w.dtype.kind == "complex":
         parts = [td.bincount(places, each, count + 1)[:count] for each in (td.real(w), td.imag(w))]
-        unit = td.full((), 1j, dtype=w.dtype, device=w.device)
-        made = parts[0].to(w.dtype) + parts[1].to(w.dtype) * unit
+        made = complex_of(*[each.to(w.dtype.component) for each in parts])
     else:
         made = td.bincount(places, floats(w) if w.dtype.kind != "float" else w, count + 1)[:count]
         made = td.round(made).to(w.dtype) if w.dtype.is_integer else made.to(w.dtype)

@@ -116,6 +116,9 @@ class Arguments:
                 continue
             if type(leaf) is not Tensor:
                 leaf = self.leaves[at] = asarray(leaf)
+            if leaf._cell.base is not None:  # it has no memory of its own
+                leaf = self.leaves[at] = leaf.copied()
+                leaf._locked = True
             cell, view = leaf._cell, leaf._view
             low, high = (0, cell.value.size) if view is None else views.reach(view)
             number = known.get(cell)
@@ -145,7 +148,8 @@ class Arguments:
                 raise mixed_devices(f"{name}, which is compiled", device, node.device)
             array = node.array
             dtype = node.dtype.short if type(node.dtype) is DType else node.dtype
-            locked = array is not None and array.key.read_only
+            leaf = self.leaves[number]
+            locked = leaf._locked or (array is not None and array.key.read_only)
             if view is None:
                 parts += (at, len(node.shape), dtype, locked)
                 sizes += node.shape

@@ -47,6 +47,7 @@ from treadle.tensor.compiled.structure import (
     with_leaves,
 )
 from treadle.tensor.compiled.trace import Input, Output, Result, Trace
+from treadle.tensor.computed_views import owner
 from treadle.tensor.tensor import Tensor, from_cell
 
 # Whether this thread is tracing: a compiled function called then becomes a part of the trace.
@@ -111,6 +112,8 @@ class Tracing:
         self._nodes = [cell.value for cell in self._cells]
         places = arguments.places if given is None else given.places
         self._tensors = [from_cell(self._cells[at], view) for at, view in places]
+        for tensor, leaf in zip(self._tensors, arguments.leaves, strict=True):
+            tensor._locked = type(leaf) is Tensor and leaf._locked
         self._draws = Draws(arguments.device)
         self._graph = TracedGraph(arguments.device, self._interrupted)
         self._before: dict[Cell, Node] = {}
@@ -290,6 +293,7 @@ class Tracing:
         contents = [Content(container) for container, _ in self._containers]
         for value in (result, *(content.values for content in contents)):
             collect(value, found)
+        _with_memory(found)
         own = [*(cell for cell, _ in changed), *self._cells, *(each._cell for each in found)]
         realize([cell.value for cell in own])
         del found, own
@@ -501,7 +505,7 @@ class Tracing:
         # reachable from the function's own objects.
         given = [value for _, value in self._arguments.named()]
         for tensor in tensors_within([*given, *self.dependencies.roots]):
-            cell = tensor._cell
+            cell = owner(tensor)._cell
             if cell.value.device is self._graph.device and _is_pending(cell.value):
                 found[cell] = None
         return list(found)
@@ -515,6 +519,13 @@ class Tracing:
                 cell.value = computed(cell.value.array.copy_to(self._graph.device))
             if has_sizes(cell.value.shape):
                 cell.value = computed(_of_integers(cell.value.whole_array))
+
+
+def _with_memory(results: list[Tensor]) -> None:
+    """Give results that are computed views memory of their own."""
+    for each in results:
+        if each._cell.base is not None:
+            each._cell, each._view, each._seen = each.copied()._cell, None, None
 
 
 def _of_integers(array: DeviceArray) -> DeviceArray:

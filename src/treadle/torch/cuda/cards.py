@@ -29,7 +29,7 @@ def is_available() -> bool:
 
 def device_count() -> int:
     """The number of cards."""
-    if devices.stand_in() is not None:
+    if devices.shown_as_card() is not None:
         return 1
     return sum(Shown(each).type == "cuda" for each in find_all())
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from treadle.graph.views import is_whole
 from treadle.nn.parameter import Parameter as InnerParameter
 from treadle.nn.parameter import is_parameter
 from treadle.tensor.creation import zeros
+from treadle.tensor.tensor import Tensor as Inner
 from treadle.torch.devices import place
 from treadle.torch.dtypes import get_default_dtype
 from treadle.torch.tensors import Tensor, keep, wrap
@@ -36,7 +38,7 @@ class Parameter(Tensor, metaclass=_IsParameter):
         if data is None:
             inner = zeros(0, dtype=get_default_dtype(), device=place())
         elif isinstance(data, Tensor):
-            inner = data._inner.detach()
+            inner = data._inner
         else:
             raise TypeError(
                 f"a parameter is made of a tensor, not of a {type(data).__name__}: write "
@@ -46,7 +48,12 @@ class Parameter(Tensor, metaclass=_IsParameter):
             raise RuntimeError(
                 "Only Tensors of floating point and complex dtype can require gradients"
             )
-        return keep(wrap(InnerParameter(inner, requires_grad)))  # type: ignore[return-value]
+        if is_whole(inner._where, inner._cell.value.shape):
+            made: Inner = InnerParameter(inner, requires_grad)
+        else:
+            made = inner._seen_again()
+            made._begin(True, requires_grad)
+        return keep(wrap(made))  # type: ignore[return-value]
 
 
 class _IsBuffer(type):

@@ -5,21 +5,22 @@ from __future__ import annotations
 from typing import Any
 
 import treadle as td
+from treadle.tensor import computed_views
 from treadle.tensor.elementwise_functions import apply
 from treadle.tensor.tensor import Tensor as Inner
 from treadle.torch.dtypes import floating
 
 
 def real(input: Inner) -> Inner:
-    """The real part; of real numbers the tensor itself."""
-    return apply("real", input) if input.dtype.is_complex else input
+    """The real part, as a view; of real numbers the tensor itself."""
+    return computed_views.real_part(input) if input.dtype.is_complex else input
 
 
 def imag(input: Inner) -> Inner:
-    """The imaginary part. RuntimeError for real numbers."""
+    """The imaginary part, as a view. RuntimeError for real numbers."""
     if not input.dtype.is_complex:
         raise RuntimeError("imag is not implemented for tensors with non-complex dtypes.")
-    return apply("imag", input)
+    return computed_views.imaginary_part(input)
 
 
 def conj(input: Inner) -> Inner:
@@ -35,20 +36,19 @@ def angle(input: Inner) -> Inner:
 
 
 def view_as_real(input: Inner) -> Inner:
-    """The real and the imaginary parts along a last axis."""
+    """The real and the imaginary parts along a last axis, as a view."""
     if not input.dtype.is_complex:
         raise RuntimeError("view_as_real is only supported for complex tensors")
-    return td.stack([apply("real", input), apply("imag", input)], axis=-1)
+    return computed_views.pairs(input)
 
 
 def view_as_complex(input: Inner) -> Inner:
-    """Complex numbers whose parts lie along the last axis."""
+    """Complex numbers whose parts lie along the last axis, as a view."""
     if input.dtype.kind != "float":
         raise RuntimeError("view_as_complex is only supported for floating point tensors")
     if not input.shape or input.shape[-1] != 2:
         raise RuntimeError("Tensor must have a last dimension of size 2")
-    dtype = td.complex128 if input.dtype is td.float64 else td.complex64
-    return input[..., 0].to(dtype) + input[..., 1].to(dtype) * 1j
+    return computed_views.complex_of_pairs(input)
 
 
 def same(input: Inner) -> Inner:

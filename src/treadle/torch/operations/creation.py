@@ -10,6 +10,7 @@ import numpy as np
 import treadle as td
 from treadle.core.dtypes import DType, integer_range
 from treadle.runtime.devices import Device
+from treadle.tensor.computed_views import complex_of
 from treadle.tensor.tensor import Tensor as Inner
 from treadle.torch import dtypes
 from treadle.torch.devices import place
@@ -533,8 +534,7 @@ def complex_numbers(real: Inner, imag: Inner) -> Inner:
         )
     if real.dtype.name not in ("float32", "float64", "float16"):
         raise RuntimeError(f"Expected both inputs to be Half, Float or Double, not {real.dtype}")
-    dtype = td.complex128 if real.dtype is td.float64 else td.complex64
-    return real.to(dtype) + imag.to(dtype) * 1j
+    return complex_of(real, imag)
 
 
 def polar(abs: Inner, angle: Inner) -> Inner:

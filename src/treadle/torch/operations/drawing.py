@@ -10,6 +10,7 @@ import numpy as np
 import treadle as td
 from treadle.core.dtypes import DType
 from treadle.tensor.checks import in_host_memory, looked_at
+from treadle.tensor.computed_views import complex_of
 from treadle.tensor.tensor import Tensor as Inner
 from treadle.torch import dtypes
 from treadle.torch.devices import place
@@ -26,7 +27,7 @@ def _drawn(
     if dtype.is_complex:
         part = dtype.component
         one, other = (draw(shape, dtype=part, **options) for _ in range(2))
-        made = one.to(dtype) + other.to(dtype) * 1j
+        made = complex_of(one, other)
         made = made * math.sqrt(0.5) if name == "normal" else made
     elif dtype.kind != "float":
         raise RuntimeError(f"{name} is not implemented for {dtype}: draws are floating")

@@ -11,6 +11,7 @@ from typing import Any
 
 import treadle as td
 from treadle.autograd.function import Function
+from treadle.tensor.computed_views import complex_of
 from treadle.tensor.functional.embedding_operations import TableGradient, reduce_bags
 from treadle.tensor.tensor import Tensor as Inner
 from treadle.torch.sparse.patterns import Merge, Pattern
@@ -35,7 +36,7 @@ def _of_parts(table: Inner, index: Inner, starts: Inner, samples: Inner | None) 
     if samples is not None:
         two = _bags(parts, index, starts, td.imag(samples))
         real, imag = real - two[:, width:], imag + two[:, :width]
-    return real + imag * 1j
+    return complex_of(real, imag)
 
 
 class _Product(Function):
