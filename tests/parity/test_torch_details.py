@@ -295,3 +295,92 @@ def test_formats_and_errors_that_programs_rely_on():
     assert sorted(ours.multinomial(ours.tensor([1.0, 0.5, 0.0]), 2).tolist()) == [0, 1]
     with pytest.raises(RuntimeError, match="asked for"):
         ours.zeros(10**6, 10**6, 10**3).numpy()
+
+
+# --- kinks, numbers of NumPy's, indices outside --------------------------------------------------
+
+_KINKS = [
+    "elu(x)", "celu(x, 0.5)", "selu(x)", "mish(x)", "prelu(x, w)", "smooth_l1_loss(x, y, beta=2.0)",
+    "huber_loss(x, y)", "hinge_embedding_loss(x, -y - 1)", "margin_ranking_loss(x, y, y + 1)",
+    "multi_margin_loss(x[None] / 2, lib.tensor([4]), margin=0.5)", "gaussian_nll_loss(x, y, x * x)",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("call", [f"lib.nn.functional.{each}" for each in _KINKS]
+                         + ["x.median() * x", "x[2:].nanmedian()"])  # fmt: skip
+def test_slopes_at_kinks(call):
+    pytest.importorskip("torch")
+
+    def gradients(lib):
+        x = lib.tensor([-2.0, -0.5, 0.0, 1.0, 0.5, 2.0, 1.0], dtype=lib.float64, requires_grad=True)
+        y, w = lib.zeros(7, dtype=lib.float64), lib.full((1,), 0.25, dtype=lib.float64)
+        made = eval(call, {"lib": lib, "x": x, "y": y, "w": w})
+        first = lib.autograd.grad(made.sum(), x, create_graph=True)[0]
+        second = [None]
+        if first.requires_grad and "multi_" not in call and "ranking" not in call:
+            second = lib.autograd.grad((first * first.detach()).sum(), x, allow_unused=True)
+        return [first.detach(), second[0]]
+
+    for one, other in zip(gradients(ours), gradients(torch), strict=True):
+        if other is None:
+            assert one is None or not one.any()
+        else:
+            np.testing.assert_allclose(one.numpy(), other.numpy(), rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "data",
+    ["[np.float64(1.5)]", "[np.int32(1)]", "[1.0, np.float64(2)]", "[1, np.float32(2)]",
+     "[np.float16(2), 1.0]", "[[np.int8(2)], [np.int8(3)]]", "(np.bool_(True), True)",
+     "[np.complex64(1), 1.0]", "[np.uint8(1), np.int8(-1)]", "[np.float32(1), 1j]"],
+)  # fmt: skip
+def test_numbers_of_numpys_keep_their_dtype(data):
+    pytest.importorskip("torch")
+    values = eval(data)
+    one, other = ours.tensor(values), torch.tensor(values)
+    assert str(one.dtype) == str(other.dtype).removeprefix("torch.")
+    assert one.tolist() == other.tolist()
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "words"),
+    [
+        ("F.max_unpool1d(lib.ones(1, 1, 2), lib.tensor([[[0, 4]]]), 2)", RuntimeError, "index: 4"),
+        ("F.max_unpool2d(lib.ones(1, 1, 2), lib.tensor([[[0, -1]]]), 2)", RuntimeError, ": -1"),
+        ("F.multi_margin_loss(lib.ones(1, 3), lib.tensor([3]))", RuntimeError, "out of range"),
+        ("F.multi_margin_loss(lib.ones(1, 3), lib.tensor([-1]))", RuntimeError, "out of range"),
+        ("F.multilabel_margin_loss(lib.ones(3), lib.tensor([3, 0, -1]))", RuntimeError, "out of"),
+        ("cat([lib.ones(2), np.ones(2)])", TypeError, "expected Tensor as element 1"),
+        ("stack([np.ones(2)])", TypeError, "expected Tensor as element 0"),
+        ("from_numpy(lib.ones(2))", TypeError, r"expected np.ndarray \(got Tensor\)"),
+        ("nn.Linear(2, 2).load_state_dict({'weight': lib.ones(1, 2), 'bias': lib.ones(2)})",
+         RuntimeError, r"size mismatch for weight: copying a param with shape torch.Size\(\[1, 2\]"
+         r"\) from checkpoint, the shape in current model is torch.Size\(\[2, 2\]\)"),
+        ("nn.Linear(2, 2).load_state_dict({'weight': 5, 'bias': lib.ones(2)})", RuntimeError,
+         'named "weight", expected torch.Tensor or Tensor-like object'),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_is_said(call, error, words):
+    for lib in (ours, *([torch] if torch is not None else [])):
+        text = call.replace("F.", "nn.functional.", 1) if call.startswith("F.") else call
+        with pytest.raises(error, match=words):
+            eval(f"lib.{text}", {"lib": lib, "np": np})
+
+
+def test_what_is_shown():
+    lazy = [ours.nn.LazyLinear(3), ours.nn.LazyConv2d(3, 2), ours.nn.LazyBatchNorm1d()]
+    ours.manual_seed(1)
+    state = ours.get_rng_state()
+    assert [str(each).partition(",")[0] for each in lazy] == [
+        "LazyLinear(in_features=0", "LazyConv2d(0", "LazyBatchNorm1d(0"
+    ]  # fmt: skip
+    assert ours.equal(ours.get_rng_state(), state)
+    module = ours.nn.Sequential(ours.nn.BatchNorm1d(2), ours.nn.Linear(2, 2))
+    versions = [each["version"] for each in module.state_dict()._metadata.values()]
+    assert versions == [1, 2, 1]
+    found = module.load_state_dict({}, strict=False)
+    assert repr(found).startswith("_IncompatibleKeys(missing_keys=['0.weight'")
+    assert type(operator.add((1,), ours.Size([2]))) is ours.Size
+    for name, advice in (("utils.dlpack", "from_dlpack"), ("utils.hooks", "remove()")):
+        with pytest.raises(ImportError, match=advice):
+            importlib.import_module(f"treadle.torch.{name}")

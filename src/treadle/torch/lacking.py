@@ -116,16 +116,25 @@ _NAMES = {
         "Tensor.is_set_to Tensor.dim_order from_file"
     ),
     "TorchScript, tracing and export are PyTorch's own: torch.compile, td.compile": (
-        "jit fx export library ops overrides package classes futures fork wait cond while_loop "
-        "SymBool SymFloat SymInt utils.model_zoo torch_version"
+        "jit fx export ops package classes fork wait cond while_loop SymBool SymFloat SymInt"
     ),
+    "operations of one's own are functions of tensors, td.kernel, or torch.autograd.Function": (
+        "library overrides"
+    ),
+    "concurrent.futures has them: calls do not wait for the device anyway": "futures",
+    "download the file: torch.load takes its path": "utils.model_zoo",
+    "torch.__version__ is the version": "torch_version",
+    "td.profile records what runs": "monitor",
     "it is not for one process: start one a device": (
-        "multiprocessing monitor prepare_multiprocessing_environment "
+        "multiprocessing prepare_multiprocessing_environment "
         "nn.SyncBatchNorm utils.data.DistributedSampler "
         "is_distributed Tensor.is_distributed"
     ),
+    "torch.from_dlpack and torch.to_dlpack do it": "utils.dlpack",
+    "hooks are removed by what register_hook returns: handle.remove()": "utils.hooks",
+    "torch.func takes nested lists, tuples and dicts as they are": "utils._pytree",
     "td.profile records what runs, and `treadle bench` measures": (
-        "profiler profiler_allow_cudagraph_cupti_lazy_reinit_cuda12"
+        "utils.benchmark profiler profiler_allow_cudagraph_cupti_lazy_reinit_cuda12"
     ),
     'devices are "cpu", "cuda", "webgpu" and "dawn": torch.device, td.devices()': (
         "cpu mtia get_device_module Tensor.ipu Tensor.mtia Tensor.xpu Tensor.to_mkldnn"

@@ -42,6 +42,9 @@ class Size(tuple[int, ...]):
     def __add__(self, other: Any) -> Size:  # type: ignore[override]
         return Size(tuple.__add__(self, other))
 
+    def __radd__(self, other: Any) -> Any:
+        return Size(other + tuple(self)) if isinstance(other, tuple) else NotImplemented
+
     def __mul__(self, count: Any) -> Size:
         return Size(tuple.__mul__(self, count))
 

@@ -85,7 +85,8 @@ def _prelu(g: Any, input: Any, weight: Any) -> dict[str, Any]:
     below = _where(x > 0, 0, g * x)
     others = tuple(axis for axis in range(x.ndim) if axis != 1 or not channels)
     of_weight = (total(below, axis=others) if others else below).reshape(slopes.shape)
-    return {"input": _where(x > 0, g, g * slopes.reshape(shape)), "weight": of_weight}
+    of_input = _flat(_where(x > 0, g, g * slopes.reshape(shape)), x)
+    return {"input": of_input, "weight": of_weight}
 
 
 # --- exponentials for what is negative -----------------------------------------------------------
@@ -107,8 +108,9 @@ def _selu(g: Any, input: Any) -> Any:
 
 
 def _below(x: Any) -> Any:
-    """exp(x), where x is negative: an overflow elsewhere would be NaN in a second derivative."""
-    return _exp(_where(x > 0, 0, x))
+    """exp(x), where x is negative: an overflow elsewhere would be NaN in a second derivative, which
+    is 0 at 0, as PyTorch's is."""
+    return _exp(_where(x >= 0, 0, x))
 
 
 # --- smooth --------------------------------------------------------------------------------------
@@ -136,7 +138,7 @@ def _silu(g: Any, input: Any) -> Any:
 def _mish(g: Any, input: Any) -> Any:
     (g, _), (x, _) = widened(g), widened(input)
     # With e = exp(x), tanh(log(1 + e)) is a quotient of polynomials, here in 1 / e for large x.
-    small = _exp(-_abs(x))
+    small = _exp(_where(x > 0, -x, x))  # whose slope at 0 is 1, as that of |x| is not
     above, rising = 1 + 2 * small, small * (small + 2)
     part = _where(x > 0, above / (above + 2 * _square(small)), rising / (rising + 2))
     return g * (part + x * _sigmoid(x) * (1 - _square(part)))

@@ -434,7 +434,7 @@ def isfortran(a: Any) -> bool:
 def shares_memory(a: Any, b: Any, /, max_work: Any = None) -> bool:
     """Whether elements of two arrays are the same memory."""
     found = _places_of_both(a, b)
-    return found is not None and bool(np.intersect1d(*found).size)
+    return found is not None and bool(np.intersect1d(found[0], found[1]).size)
 
 
 def may_share_memory(a: Any, b: Any, /, max_work: Any = None) -> bool:

@@ -159,13 +159,14 @@ def distance_loss(
 
 
 def _smooth(difference: Tensor, beta: float) -> Tensor:
+    # The square is not that of the size, whose slope at 0 is 0, and the second derivative with it.
     size = _abs(difference)
-    return where(size < beta, _square(size) * (0.5 / beta), size - 0.5 * beta)
+    return where(size < beta, _square(difference) * (0.5 / beta), size - 0.5 * beta)
 
 
 def _huber(difference: Tensor, delta: float) -> Tensor:
     size = _abs(difference)
-    return where(size <= delta, _square(size) * 0.5, (size - 0.5 * delta) * delta)
+    return where(size < delta, _square(difference) * 0.5, (size - 0.5 * delta) * delta)
 
 
 _OF_DIFFERENCES: dict[str, Callable[[Tensor, float], Tensor]] = {
@@ -352,7 +353,9 @@ def gaussian_nll_loss(
                     f"{name}: a variance of shape {variance.shape} does not fit an input of shape "
                     f"{x.shape}: it has that shape, or 1 for one of its extents, or lacks the last"
                 )
-        variance = where(variance < 0, math.nan, _maximum(variance, eps))
+        # Below eps the variance's gradient is that at eps, and not 0, or it could never grow.
+        least = (variance - variance.detach()) + eps
+        variance = where(variance < 0, math.nan, where(variance < eps, least, variance))
         losses = (_log(variance) + _square(x - t) / variance) * 0.5
     if full:
         losses = losses + 0.5 * math.log(2 * math.pi)

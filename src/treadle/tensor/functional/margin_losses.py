@@ -37,9 +37,16 @@ __all__ = [
     "triplet_margin_loss", "triplet_margin_with_distance_loss",
 ]  # fmt: skip
 
-_maximum, _minimum = FUNCTIONS["maximum"], FUNCTIONS["minimum"]
+_minimum = FUNCTIONS["minimum"]
 _rsqrt, _square = FUNCTIONS["rsqrt"], FUNCTIONS["square"]
 _COSINE_EPS = 1e-12  # of squared lengths
+
+# Where a margin is met exactly, `clip` has the whole slope and `_positive` none: PyTorch's choices,
+# which are different ones for losses of classes.
+
+
+def _positive(x: Tensor) -> Tensor:
+    return where(x <= 0, 0, x)
 
 
 # --- pairs, with targets 1 and -1 ------------------------------------------------------------
@@ -58,7 +65,7 @@ def hinge_embedding_loss(
     name = "hinge_embedding_loss"
     reduction = reduction_of(name, reduction, size_average, reduce)
     (x, t), dtype = operands(name, input, target)
-    losses = where(t != -1, x, 0) + where(t != 1, _maximum(margin - x, 0), 0)
+    losses = where(t != -1, x, 0) + where(t != 1, clip(margin - x, 0), 0)
     return reduced(losses, reduction, dtype)
 
 
@@ -83,7 +90,7 @@ def margin_ranking_loss(
     name = "margin_ranking_loss"
     reduction = reduction_of(name, reduction, size_average, reduce)
     (a, b, t), dtype = operands(name, input1, input2, target)
-    return reduced(_maximum(t * (b - a) + margin, 0), reduction, dtype)
+    return reduced(clip(t * (b - a) + margin, 0), reduction, dtype)
 
 
 @cast_by_name
@@ -123,7 +130,7 @@ def cosine_embedding_loss(
         )
     lengths = [total(_square(x), axis=-1) + _COSINE_EPS for x in (a, b)]
     cosine = total(a * b, axis=-1) * _rsqrt(lengths[0] * lengths[1])
-    losses = where(t == 1, 1 - cosine, where(t == -1, _maximum(cosine - margin, 0), 0))
+    losses = where(t == 1, 1 - cosine, where(t == -1, clip(cosine - margin, 0), 0))
     return reduced(losses, reduction, dtype)
 
 
@@ -167,7 +174,7 @@ def multi_margin_loss(
     outside = (goal < 0) | (goal >= count)
     _check_classes(name, outside, count)
     places = expand_dims(where(outside, 0, goal), -1)
-    losses = _maximum(margin - take_along_axis(x, places, axis=-1) + x, 0)
+    losses = _positive(margin - take_along_axis(x, places, axis=-1) + x)
     if p == 2:
         losses = _square(losses)
     others = arange(count, dtype=places.dtype, device=x.device) != places
@@ -208,7 +215,7 @@ def multilabel_margin_loss(
     mine = expand_dims(goal, -1)  # a row of all classes for each target class
     wanted = any_of((mine == classes) & expand_dims(named, -1), axis=-2)
     scores = take_along_axis(x, clip(goal, 0, max(count - 1, 0)), axis=-1)
-    losses = _maximum(1 - expand_dims(scores, -1) + expand_dims(x, -2), 0)
+    losses = _positive(1 - expand_dims(scores, -1) + expand_dims(x, -2))
     index_range = expand_dims(named, -1) & expand_dims(~wanted, -2)
     losses = total(where(index_range, losses, 0), axis=(-2, -1)) / count
     return reduced(losses, reduction, dtype)
@@ -308,4 +315,4 @@ def _triplet(
     away = distance(anchor, negative)
     if swap:
         away = _minimum(away, distance(positive, negative))
-    return _maximum(distance(anchor, positive) - away + margin, 0)
+    return clip(distance(anchor, positive) - away + margin, 0)

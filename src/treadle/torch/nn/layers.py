@@ -254,6 +254,10 @@ class _BCELoss(inner_nn.BCELoss):
         return super().forward(input, target)
 
 
+_SECOND_VERSIONS = frozenset(
+    {f"{kind}Norm{axes}d" for kind in ("Batch", "Instance") for axes in (1, 2, 3)}
+)
+
 # Layers whose own class computes.
 _OWN = {
     inner_nn.BCELoss: _BCELoss,
@@ -294,6 +298,8 @@ def made_from(native: type) -> type:
         "__module__": __name__,
         "__qualname__": name,
     }
+    if native.__name__ in _SECOND_VERSIONS:
+        members["_version"] = 2  # of the state, which has had a count of batches since
     for each, value in {**vars(native), **vars(computing)}.items():
         if each == "__init__":
             members[each] = _constructor(value)

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import functools
 import inspect
+import warnings
 from typing import Any
 
+from treadle.torch import random
 from treadle.torch.nn import layers
 from treadle.torch.nn.module import Module
 from treadle.torch.tensors import Tensor
@@ -79,9 +81,14 @@ class _Lazy(Module):
         )
 
     def extra_repr(self) -> str:
-        """The settings that are known."""
+        """The settings of the plain layer, with 0 for what is not known yet."""
         settings = self.__dict__.get("_settings_to_come", {})
-        return ", ".join(f"{key}={value}" for key, value in settings.items())
+        plain = getattr(layers, self._plain)
+        state = random.get_rng_state()  # a layer draws its parameters
+        with warnings.catch_warnings(action="ignore"):
+            text: str = plain(**settings, **{self._features: 1}).extra_repr()
+        random.set_rng_state(state)
+        return text.replace("1", "0", 1)  # the features come first
 
 
 @functools.cache

@@ -12,6 +12,7 @@ from treadle.graph.history import recorded
 from treadle.nn.parameter import Parameter as InnerParameter
 from treadle.nn.state import IncompatibleKeys as InnerKeys
 from treadle.nn.state import fitting
+from treadle.torch.layouts import Size
 from treadle.torch.tensors import unwrapped, wrapped
 
 EXTRA = "_extra_state"
@@ -34,7 +35,7 @@ class IncompatibleKeys(InnerKeys):
     def __repr__(self) -> str:
         if not self.missing_keys and not self.unexpected_keys:
             return "<All keys matched successfully>"
-        return super().__repr__()
+        return "_" + super().__repr__()
 
 
 class StateHook:
@@ -132,6 +133,21 @@ def load(module: Any, state_dict: Any, strict: bool, assign: bool) -> Incompatib
     return IncompatibleKeys(missing, unexpected)
 
 
+def _misfit(key: str, value: Any, here: Any) -> str:
+    """Why a value does not take the place of a tensor, in the words that programs look for."""
+    if not hasattr(value, "shape"):
+        return (
+            f'While copying the parameter named "{key}", expected torch.Tensor or Tensor-like '
+            f"object from checkpoint but received {type(value)}"
+        )
+    if tuple(value.shape) == tuple(here.shape):
+        return ""
+    return (
+        f"size mismatch for {key}: copying a param with shape {Size(value.shape)} from checkpoint, "
+        f"the shape in current model is {Size(here.shape)}."
+    )
+
+
 def load_own(
     module: Any,
     state_dict: Any,
@@ -154,12 +170,18 @@ def load_own(
             known.add(name)
             key = prefix + name
             if key in state_dict:
+                wrong = _misfit(key, state_dict[key], here)
+                if wrong:
+                    error_msgs.append(wrong)
+                    continue
                 try:
                     value = fitting(unwrapped(state_dict[key]), here, assign)
                     with recorded(False):
                         _take(module, kind, name, value, assign)
                 except (TreadleError, TypeError, ValueError, BufferError) as error:
-                    error_msgs.append(f"size mismatch or wrong value for {key}: {error}")
+                    error_msgs.append(
+                        f'While copying the parameter named "{key}", an exception occurred: {error}'
+                    )
             elif strict and name not in module._may_lack:
                 missing_keys.append(key)
     if module._has_extra_state:

@@ -25,7 +25,13 @@ def looking(function: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
-def check(index: Inner, extent: int, error: type[Exception] = IndexError, low: int = 0) -> None:
+def check(
+    index: Inner,
+    extent: int,
+    error: type[Exception] = IndexError,
+    low: int = 0,
+    message: str = "index {wrong} is out of bounds for dimension with size {extent}",
+) -> None:
     """An error for an index that is not from `low` to the extent, if values are looked at."""
     if not index.size or not looked_at(index.device):
         return
@@ -33,4 +39,4 @@ def check(index: Inner, extent: int, error: type[Exception] = IndexError, low: i
     least, greatest = int(values.min()), int(values.max())
     if least < low or greatest >= extent:
         wrong = least if least < low else greatest
-        raise error(f"index {wrong} is out of bounds for dimension with size {extent}")
+        raise error(message.format(wrong=wrong, extent=extent))

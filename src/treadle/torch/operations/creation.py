@@ -415,7 +415,12 @@ def _array(data: Any) -> Any:
 
 
 def _dtype_of(data: Any, array: Any, where: Device) -> DType | None:
-    """The dtype of a tensor of Python's numbers; arrays in lists keep theirs."""
+    """The dtype of a tensor of Python's numbers; arrays in lists, and NumPy's numbers, keep
+    theirs."""
+    if isinstance(data, (list, tuple)):
+        kinds = _kinds(data)
+        if any(issubclass(each, np.generic) for each in kinds):
+            return _of_kinds(kinds)
     while isinstance(data, (list, tuple)) and data:
         data = data[0]
     if isinstance(data, np.ndarray):
@@ -425,6 +430,32 @@ def _dtype_of(data: Any, array: Any, where: Device) -> DType | None:
     if array.dtype.kind == "c":
         return dtypes.complex_default()
     return dtypes.integers(where) if array.dtype.kind in "iu" else None
+
+
+def _kinds(data: Any) -> set[type]:
+    """The classes of the numbers in nested lists."""
+    found = set(map(type, data))
+    if found.isdisjoint((list, tuple)):
+        return found
+    return (found - {list, tuple}).union(
+        *[_kinds(each) for each in data if isinstance(each, (list, tuple))]
+    )
+
+
+def _of_kinds(kinds: set[type]) -> DType | None:
+    """The common dtype of numbers of some classes, of which one at least is NumPy's."""
+    if any(not issubclass(each, (np.generic, bool, int, float, complex)) for each in kinds):
+        return None
+    found = td.bool
+    for each in kinds:
+        if issubclass(each, np.generic):
+            own = dtypes.dtype_named(np.dtype(each).name)
+        else:
+            own = {bool: td.bool, int: td.int64, float: dtypes.get_default_dtype()}.get(
+                each, dtypes.complex_default()
+            )
+        found = dtypes.promote_types(found, own)
+    return found
 
 
 def _has_tensors(data: Any) -> bool:
@@ -492,9 +523,8 @@ def asarray(
 def from_numpy(ndarray: Any) -> Inner:
     """A tensor on the CPU that shares a NumPy array's memory: each sees writes into the other."""
     if not isinstance(ndarray, np.ndarray):
-        raise TypeError(
-            f"expected NumPy's array (got a {kind_of(ndarray)}): torch.as_tensor takes others"
-        )
+        kind = "Tensor" if isinstance(ndarray, Inner) else kind_of(ndarray)
+        raise TypeError(f"expected np.ndarray (got {kind}): torch.as_tensor takes others")
     if not ndarray.size or any(step < 0 for step in ndarray.strides):
         if ndarray.size:
             raise ValueError("At least one stride is negative: give from_numpy a copy, x.copy()")

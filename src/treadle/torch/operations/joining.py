@@ -13,6 +13,7 @@ import treadle as td
 from treadle.graph import views
 from treadle.tensor.tensor import Tensor as Inner
 from treadle.torch.dtypes import integers, result_type
+from treadle.torch.errors import kind_of
 from treadle.torch.operations.axes import again, listed, one, spread
 from treadle.torch.operations.operands import cast
 from treadle.torch.operations.shapes import FUNCTIONS as SHAPES
@@ -26,6 +27,7 @@ def cat(tensors: Sequence[Inner], dim: int = 0) -> Inner:
     given = list(tensors)
     if not given:
         raise ValueError("torch.cat(): expected a non-empty list of Tensors")
+    _check_tensors(given)
     first = given[0]
     shape, dtype = first.shape, first.dtype
     if (
@@ -46,8 +48,18 @@ def stack(tensors: Sequence[Inner], dim: int = 0) -> Inner:
     given = list(tensors)
     if not given:
         raise RuntimeError("stack expects a non-empty TensorList")
+    _check_tensors(given)
     dtype = _common(given)
     return td.stack([cast(each, dtype) for each in given], axis=one(dim, len(given[0].shape) + 1))
+
+
+def _check_tensors(given: Sequence[Any]) -> None:
+    for at, each in enumerate(given):
+        if type(each) is not Inner:
+            raise TypeError(
+                f"expected Tensor as element {at} in argument 0, but got {kind_of(each)}: "
+                "torch.as_tensor makes tensors of arrays and numbers"
+            )
 
 
 def _common(given: Sequence[Inner]) -> Any:

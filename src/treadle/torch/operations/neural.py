@@ -3,6 +3,7 @@ lacks."""
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -24,6 +25,7 @@ from treadle.tensor.reductions import min as least
 from treadle.tensor.reductions import sum as total
 from treadle.tensor.tensor import Tensor
 from treadle.torch.dtypes import integers
+from treadle.torch.operations.bounds import check, looking
 
 __all__ = [
     "adaptive_max_pool1d_with_indices", "adaptive_max_pool2d_with_indices",
@@ -31,7 +33,8 @@ __all__ = [
     "binary_cross_entropy", "conv_tbc", "cross_entropy", "ctc_loss", "feature_alpha_dropout",
     "glu", "gumbel_softmax",
     "linear_cross_entropy", "local_response_norm", "log_softmax", "max_pool1d_with_indices",
-    "max_pool2d_with_indices", "max_pool3d_with_indices", "multi_head_attention_forward",
+    "max_pool2d_with_indices", "max_pool3d_with_indices", "max_unpool1d", "max_unpool2d",
+    "max_unpool3d", "multi_head_attention_forward",
     "multi_margin_loss", "multilabel_margin_loss", "nll_loss", "normalize",
     "one_hot", "rms_norm", "softmax", "softmin",
 ]  # fmt: skip
@@ -307,8 +310,50 @@ def multi_margin_loss(
     """A hinge loss of scores of classes; a tensor without axes is the score of one class."""
     if not input.shape:
         input, target = input.reshape(1), target.reshape(1)
+    _check_targets(input, target, 0)
     options = p, margin, weight, size_average, reduce, reduction
     return inner.multi_margin_loss(input, target, *options)
+
+
+def _check_targets(input: Tensor, target: Tensor, low: int) -> None:
+    """RuntimeError for targets that are not classes, if they are in the host's memory."""
+    if target.dtype.kind in ("int", "uint") and input.shape:
+        looking(check)(target, input.shape[-1], RuntimeError, low, "target out of range: {wrong}")
+
+
+def max_unpool1d(
+    input: Tensor, indices: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0,
+    output_size: Any = None,
+) -> Tensor:  # fmt: skip
+    """Elements written back to where `max_pool1d` found them. RuntimeError for indices outside the
+    result, which are looked at on the CPU; elsewhere such elements are dropped."""
+    made = inner.max_unpool1d(input, indices, kernel_size, stride, padding, output_size)
+    return _looked_at(made, indices, 1)
+
+
+def max_unpool2d(
+    input: Tensor, indices: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0,
+    output_size: Any = None,
+) -> Tensor:  # fmt: skip
+    """`max_unpool1d` for two axes."""
+    made = inner.max_unpool2d(input, indices, kernel_size, stride, padding, output_size)
+    return _looked_at(made, indices, 2)
+
+
+def max_unpool3d(
+    input: Tensor, indices: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0,
+    output_size: Any = None,
+) -> Tensor:  # fmt: skip
+    """`max_unpool1d` for three axes."""
+    made = inner.max_unpool3d(input, indices, kernel_size, stride, padding, output_size)
+    return _looked_at(made, indices, 3)
+
+
+def _looked_at(made: Tensor, indices: Tensor, axes: int) -> Tensor:
+    volume = made.shape[-axes:]
+    message = f"Found an invalid max index: {{wrong}} (output volumes are of size {volume})"
+    looking(check)(indices, math.prod(volume), RuntimeError, 0, message)
+    return made
 
 
 def multilabel_margin_loss(
@@ -318,6 +363,7 @@ def multilabel_margin_loss(
     """A hinge loss of scores of several classes; a tensor without axes is the score of one."""
     if not input.shape:
         input, target = input.reshape(1), target.reshape(1)
+    _check_targets(input, target, -1)
     return inner.multilabel_margin_loss(input, target, size_average, reduce, reduction)
 
 

@@ -315,11 +315,21 @@ def nanmedian(input: Inner, dim: int | None = None, keepdim: bool = False) -> An
     return _middle(input, dim, keepdim, True)
 
 
+def _evenly(found: Inner, flat: Inner) -> Inner:
+    """An element found among others, whose gradient all that equal it have in equal parts."""
+    found = found.detach()
+    same = (flat == found) & td.isfinite(flat)
+    share = td.where(same, flat - flat.detach(), 0)
+    return found + td.sum(share) / td.clip(td.sum(same), 1).to(flat.dtype)
+
+
 def _middle(input: Inner, dim: int | None, keepdim: bool, skips: bool) -> Any:
     if dim is None:
         if not input.size:
             return td.full((), math.nan, dtype=input.dtype, device=input.device)
-        return _middle(input.reshape(input.size), 0, False, skips).values
+        flat = input.reshape(input.size)
+        found = _middle(flat, 0, False, skips).values
+        return _evenly(found, flat) if found.requires_grad else found
     at = one(dim, len(input.shape))
     if not input.shape:
         return ValuesIndices(
