@@ -3,8 +3,11 @@ NumPy, also where strides cannot express the view."""
 
 from __future__ import annotations
 
+import copy
 import io
+import pickle
 import zipfile
+from collections import OrderedDict
 from typing import Any
 
 import numpy as np
@@ -264,3 +267,50 @@ def test_the_cpu_is_no_card(monkeypatch):
     monkeypatch.setenv("TREADLE_TORCH_CUDA", "cpu")
     x = ours.ones(2, device="cuda")
     assert (x.device.type, x.is_cuda, ours.cuda.is_available()) == ("cpu", False, False)
+
+
+def _sparse(lib: Any) -> list[Any]:
+    indices = lib.tensor([[0, 1, 1]])
+    return [
+        lib.sparse_coo_tensor(indices, lib.tensor([1.0, 2.0, 3.0]), (3,)),
+        lib.eye(3).to_sparse(), lib.eye(3).to_sparse_csr(), lib.eye(3)[1:].to_sparse_csc(),
+    ]  # fmt: skip
+
+
+@pytest.mark.filterwarnings("ignore:Sparse:UserWarning")
+@pytest.mark.parametrize("way", ["ours to ours", "torch to ours", "ours to torch"])
+def test_files_of_sparse_tensors(way):
+    pytest.importorskip("torch")
+    libs = {"ours": ours, "torch": torch}
+    writer, _, reader = way.partition(" to ")
+    file = io.BytesIO()
+    libs[writer].save(_sparse(libs[writer]), file)
+    file.seek(0)
+    for found, wanted in zip(libs[reader].load(file), _sparse(ours), strict=True):
+        assert str(found.layout) == str(wanted.layout)
+        assert found.to_dense().tolist() == wanted.to_dense().tolist()
+    if way == "ours to ours":
+        again = pickle.loads(pickle.dumps(_sparse(ours)))
+        assert [each.layout for each in again] == [each.layout for each in _sparse(ours)]
+        assert again[0].to_dense().tolist() == [1, 5, 0]
+
+
+def test_deep_copies_share_memory():
+    v = ours.arange(4.0)
+    module = ours.nn.Module()
+    module.weight = ours.nn.Parameter(v.view(2, 2))
+    module.register_buffer("all", v)
+    made = copy.deepcopy(module)
+    with ours.no_grad():
+        made.weight[0, 0] = 7
+    assert (made.all.tolist(), v.tolist()) == ([7, 1, 2, 3], [0, 1, 2, 3])
+    assert type(made.state_dict()) is OrderedDict
+
+
+def test_data_and_layers_that_are_views():
+    x = ours.arange(6.0)
+    old = x.data
+    x.data = ours.zeros(2, dtype=ours.float64)
+    assert (x.tolist(), x.dtype, old.tolist()) == ([0, 0], ours.float64, [0, 1, 2, 3, 4, 5])
+    ours.nn.Flatten()(old.view(1, 2, 3))[0, 1] = 9
+    assert old[1] == 9

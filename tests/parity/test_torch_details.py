@@ -271,7 +271,7 @@ def test_arrays_of_other_libraries_are_named():
             operator.eq(x, other)
     with pytest.raises(TypeError, match=r"not a float: torch\.as_tensor"):
         ours.exp(2.0)
-    with pytest.raises(TypeError, match=r"got a treadle\.numpy\.ndarray"):
+    with pytest.raises(TypeError, match=r"got treadle\.numpy\.ndarray"):
         ours.from_numpy(np_ours.ones(2))
     with pytest.raises(RuntimeError, match=r"x\.to\(torch\.float32\)"):
         ours.tensor([1]).requires_grad_()
@@ -384,3 +384,21 @@ def test_what_is_shown():
     for name, advice in (("utils.dlpack", "from_dlpack"), ("utils.hooks", "remove()")):
         with pytest.raises(ImportError, match=advice):
             importlib.import_module(f"treadle.torch.{name}")
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("(x * 2).backward()", "grad can be implicitly created only for scalar outputs"),
+        ("lib.ones(2).sum().backward()", "does not require grad and does not have a grad_fn"),
+        ("(y := (x * x).sum()).backward(); y.backward()", "through the graph a second time"),
+        ("(y := x.exp()).add_(1); y.sum().backward()", "modified by an inplace operation"),
+        ("x += 1", "a leaf Variable that requires grad is being used in an in-place"),
+        ("x[:1].add_(1)", "a view of a leaf Variable that requires grad is being used in"),
+    ],
+)
+def test_phrases_that_programs_look_for(text, words):
+    for lib in (ours, *([torch] if torch is not None else [])):
+        names = {"lib": lib, "x": lib.ones(2, requires_grad=True)}
+        with pytest.raises(RuntimeError, match=words):
+            exec(text, names)

@@ -302,11 +302,24 @@ class Tensor(NumPyProtocols, TorchProtocol, ArrayApiMethods, AutogradMethods, De
                 "use x.clone(), through which gradients go on"
             )
         with recorded(False):
-            made = self.copied()
+            made = self.copied() if memo is None else self._copied_with_others(memo)
             if leaf is not None:
                 made._begin(leaf.is_parameter, self.requires_grad)
                 made.grad = None if leaf.gradient is None else leaf.gradient.copied()
         return made
+
+    def _copied_with_others(self, memo: dict[int, Any]) -> Tensor:
+        """A copy in a deep copy of several tensors: those that share memory do so again."""
+        cell = self._cell
+        known = memo.get(id(cell))
+        if known is None:
+            if cell.base is not None or type(cell) is OwnedCell:
+                return self.copied()
+            if type(self.dtype) is not DType:
+                return self.copied()
+            known = memo[id(cell)] = from_cell(cell, None).copied()._cell
+            memo.setdefault(id(memo), []).append(cell)  # so that its identity stays its own
+        return from_cell(known, self._view)
 
     # --- views -----------------------------------------------------------------------------------
 

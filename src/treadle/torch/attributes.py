@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 
 from treadle.core.dtypes import DType
+from treadle.tensor.autograd_methods import Boundary
 from treadle.tensor.computed_views import owner
 from treadle.tensor.tensor import Tensor as Inner
 from treadle.tensor.tensor import from_cell
 from treadle.torch.devices import device as Device
-from treadle.torch.errors import CAUGHT, translated
+from treadle.torch.errors import CAUGHT, kind_of, translated
 from treadle.torch.layouts import Size
 from treadle.torch.operations import complexes, shapes
 from treadle.torch.tensors import Tensor, kept, unwrapped, wrap
@@ -128,6 +129,10 @@ def _grad(self: Tensor) -> Tensor | None:
 
 
 def _set_grad(self: Tensor, value: Tensor | None) -> None:
+    if value is not None and not isinstance(value, Tensor):
+        raise TypeError(
+            f"assigned grad expected to be a Tensor or None but got grad of type {kind_of(value)}"
+        )
     try:
         self._inner.grad = unwrapped(value)
     except CAUGHT as error:
@@ -152,7 +157,13 @@ def _data(self: Tensor) -> Tensor:
 
 
 def _set_data(self: Tensor, value: Tensor) -> None:
-    self._inner.data = value._inner
+    inner, given = self._inner, value._inner
+    if inner._own_leaf is None and inner._history is None:
+        # A tensor that no history knows takes on any other's memory, of another shape as well.
+        inner._cell, inner._view, inner._seen = given._cell, given._view, None
+        inner._boundary = None if given._history is None else Boundary(None)
+        return
+    inner.data = given
 
 
 grad = property(_grad, _set_grad)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from treadle.core.errors import (
+    AutogradError,
     DeviceNotFound,
     DtypeError,
     LaunchError,
@@ -77,8 +78,39 @@ def translated(error: Exception, given: Sequence[Any] = (), name: str = "") -> E
         error.args = (_NAME.sub(_spelled, error.args[0]),)
     if name and type(error) is TypeError and "<locals>" in str(error):
         error.args = (_INNER.sub(f"{name}()", str(error)),)
+    if type(error) is AutogradError:
+        for ours, theirs in _PHRASES.items():
+            if ours in str(error):
+                error.args = (f"{theirs}: {error}",)
     kind = _KINDS.get(type(error))
     return error if kind is None else kind(*error.args)
+
+
+# Phrases of PyTorch's messages that programs look for, and parts of treadle's that say the same.
+_PHRASES = {
+    "a gradient can be left out for one element": (
+        "grad can be implicitly created only for scalar outputs"
+    ),
+    "there is no backward pass from a tensor": (
+        "element 0 of tensors does not require grad and does not have a grad_fn"
+    ),
+    "a second time, and the values that it needs are gone": (
+        "Trying to backward through the graph a second time"
+    ),
+    "was changed in place after it was used": (
+        "one of the variables needed for gradient computation has been modified by an inplace "
+        "operation"
+    ),
+    "was not used for the outputs": (
+        "One of the differentiated Tensors appears to not have been used in the graph"
+    ),
+    "a leaf that requires gradients is not written in place": (
+        "a leaf Variable that requires grad is being used in an in-place operation"
+    ),
+    "this tensor is a view of a leaf that requires gradients": (
+        "a view of a leaf Variable that requires grad is being used in an in-place operation"
+    ),
+}
 
 
 def kind_of(value: Any) -> str:

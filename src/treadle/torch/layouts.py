@@ -16,6 +16,9 @@ class layout:
     def __repr__(self) -> str:
         return f"torch.{self._name}"
 
+    def __reduce__(self) -> str:
+        return self._name  # each is one object
+
 
 class memory_format(layout):
     """The order of axes in memory."""

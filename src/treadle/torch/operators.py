@@ -152,7 +152,10 @@ def _in_place(short: str, name: str, kinds: frozenset[str], function: Callable[.
                     return self
         elif kind is float or kind is int:
             if name and _is_plain(one.dtype.kind, kinds, kind, other):
-                quick(one, other)
+                try:
+                    quick(one, other)
+                except TreadleError as error:
+                    raise translated(error) from None
                 return self
         elif (other := _as_operand(other)) is None:
             return NotImplemented

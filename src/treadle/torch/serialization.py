@@ -29,7 +29,7 @@ from treadle.tensor.tensor import Tensor as Inner
 from treadle.tensor.tensor import from_cell, from_numpy
 from treadle.torch.devices import device as Device
 from treadle.torch.devices import place
-from treadle.torch.layouts import Size
+from treadle.torch.layouts import Size, layout
 from treadle.torch.nn.parameter import Parameter
 from treadle.torch.tensors import Tensor, kept, unwrapped, wrap, wrapped
 
@@ -105,6 +105,10 @@ class _Parts:
             return value.name  # a name: `_name_of` says whose
         if kind is Size:
             return Name("torch", "Size"), (tuple(value),)
+        if isinstance(value, Tensor) and kind.__name__ == "SparseTensor":
+            return Name("torch._utils", "_rebuild_sparse_tensor"), _sparse().parts(value)
+        if isinstance(value, layout):
+            return Name("torch.serialization", "_get_layout"), (repr(value),)
         if kind is Device:
             parts = (value.type,) if value.index is None else (value.type, value.index)
             return Name("torch", "device"), parts
@@ -309,6 +313,8 @@ def _saved_from(location: str) -> Any:
 def _named(module: str, name: str) -> Any:
     """What a name of PyTorch's is here: dtypes, sizes, devices and tensors; and names that were
     admitted. None for others."""
+    if (module, name) in _OF_SPARSE:
+        return getattr(_sparse(), _OF_SPARSE[module, name])
     admitted = _admitted.get((module, name))
     if admitted is not None or module != "torch":
         return admitted
@@ -318,11 +324,22 @@ def _named(module: str, name: str) -> Any:
     return found if isinstance(found, DType) else None
 
 
+def _sparse() -> Any:
+    return import_module("treadle.torch.sparse.pickling")  # which few files need
+
+
+# What files with sparse tensors name.
+_OF_SPARSE = {
+    ("torch._utils", "_rebuild_sparse_tensor"): "rebuilt",
+    ("torch.serialization", "_get_layout"): "layout_named",
+}
 _CLASSES = {"Size": Size, "device": Device, "Tensor": Tensor}
 
 
 def _imported(module: str, name: str) -> Any:
     """Any of PyTorch's names, which are treadle.torch's. None for what is not PyTorch's."""
+    if (module, name) in _OF_SPARSE:
+        return _named(module, name)
     if module != "torch" and not module.startswith("torch."):
         return None
     try:

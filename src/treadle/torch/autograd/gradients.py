@@ -9,6 +9,7 @@ from typing import Any
 
 from treadle.autograd import engine, gradient_check, modes
 from treadle.graph.history import recorded
+from treadle.torch.errors import CAUGHT, translated
 from treadle.torch.tensors import Tensor, unwrapped, wrapped
 
 
@@ -44,10 +45,13 @@ def grad(
             )  # fmt: skip
 
         return wrapped(vmap(one)(*listed))  # type: ignore[no-any-return]
-    found = engine.grad(
-        unwrapped(outputs), unwrapped(inputs), unwrapped(grad_outputs), retain_graph, create_graph,
-        allow_unused, materialize_grads,
-    )  # fmt: skip
+    try:
+        found = engine.grad(
+            unwrapped(outputs), unwrapped(inputs), unwrapped(grad_outputs), retain_graph,
+            create_graph, allow_unused, materialize_grads,
+        )  # fmt: skip
+    except CAUGHT as error:
+        raise translated(error) from None
     return wrapped(found)  # type: ignore[no-any-return]
 
 

@@ -25,7 +25,7 @@ from treadle.torch.errors import CAUGHT, translated
 from treadle.torch.nn import containers, functional
 from treadle.torch.nn.module import Module
 from treadle.torch.nn.sequences import OverPacked
-from treadle.torch.operations import neural
+from treadle.torch.operations import neural, shapes
 from treadle.torch.operations.bounds import looking
 from treadle.torch.tensors import Tensor, kept, unwrapped, wrap, wrapped
 
@@ -258,8 +258,15 @@ _SECOND_VERSIONS = frozenset(
     {f"{kind}Norm{axes}d" for kind in ("Batch", "Instance") for axes in (1, 2, 3)}
 )
 
+
+class _Flatten(inner_nn.Flatten):
+    # A view, where treadle's is a copy.
+    _function = staticmethod(shapes.flatten)  # type: ignore[assignment]
+
+
 # Layers whose own class computes.
 _OWN = {
+    inner_nn.Flatten: _Flatten,
     inner_nn.BCELoss: _BCELoss,
     inner_nn.CTCLoss: _CTCLoss,
     inner_nn.CrossEntropyLoss: _CrossEntropyLoss,

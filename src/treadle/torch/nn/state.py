@@ -19,16 +19,6 @@ EXTRA = "_extra_state"
 _KINDS = ("save_before", "save_after", "load_before", "load_after")
 
 
-class StateDict(OrderedDict[str, Any]):
-    """A state dict: tensors by their names, and `_metadata`, the versions of the modules."""
-
-    _metadata: OrderedDict[str, dict[str, Any]]
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        # PyTorch reads it, which has no class of its own for it.
-        return OrderedDict, (), vars(self), None, iter(self.items())
-
-
 class IncompatibleKeys(InnerKeys):
     """What a state dict lacked, and what it had for nothing."""
 
@@ -70,8 +60,8 @@ def _called(module: Any, kind: str, *args: Any) -> None:
 def save(module: Any, destination: Any, prefix: str, keep_vars: bool) -> Any:
     """A module's tensors and those of the modules within it."""
     if destination is None:
-        destination = StateDict()
-        destination._metadata = OrderedDict()
+        destination = OrderedDict()
+        destination._metadata = OrderedDict()  # the versions of the modules
     metadata = {"version": module._version}
     if hasattr(destination, "_metadata"):
         destination._metadata[prefix[:-1]] = metadata

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -63,6 +64,11 @@ def _refused(error: type[Exception], words: str) -> Any:
     return method
 
 
+def _reduced(self: SparseTensor, protocol: Any) -> tuple[Any, ...]:
+    pickling = import_module("treadle.torch.sparse.pickling")  # which few programs need
+    return pickling.rebuilt, pickling.parts(self)
+
+
 _NUMPY = "can't convert sparse tensors to NumPy or numbers: x.to_dense() is the dense one"
 OPERATORS: dict[str, Any] = {
     "__add__": _binary("add"), "__radd__": _binary("add", True),
@@ -77,8 +83,7 @@ OPERATORS: dict[str, Any] = {
     "__len__": lambda self: self.shape[0],
     "__iter__": lambda self: iter([call("select", self, 0, at) for at in range(self.shape[0])]),
     "__deepcopy__": _deepcopy,
-    "__reduce_ex__": _refused(TypeError, "sparse tensors are not pickled: save x.indices() and "
-                              "x.values()"),
+    "__reduce_ex__": _reduced,
     "__array__": _refused(TypeError, _NUMPY), "numpy": _refused(TypeError, _NUMPY),
     "item": _refused(RuntimeError, _NUMPY), "tolist": _refused(TypeError, _NUMPY),
     "__repr__": lambda self, *, tensor_contents=None: printing.text(self),
