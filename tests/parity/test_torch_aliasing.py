@@ -30,6 +30,7 @@ def _parts(lib: Any, x: Any, y: Any) -> list[Any]:
     x.real += y
     x.imag.mul_(3)
     x.real[lib.tensor([True, False, True, False, False], device=x.device)] *= 2
+    x.imag[lib.tensor([4, 0], device=x.device)] -= 1
     kept = x.real
     x.mul_(2)  # seen through the view
     kept[2:] -= 1
@@ -132,6 +133,8 @@ def _of_numpy(np: Any) -> list[Any]:
     a.imag[a.imag > 1] = -1
     a.real.sort(axis=1)
     a.real.flat[2] = 9
+    a.imag.put([5], [-7])
+    np.fill_diagonal(a.real, 6)
     b = np.arange(9.0).reshape(3, 3)
     np.einsum("ii->i", b)[0] = 100
     np.einsum("ij->ji", b)[0, 1] = -3

@@ -442,7 +442,8 @@ def _scatter(tensor: Tensor, plan: Plan, values: Node, distinct: bool) -> None:
     _refuse_overlaps(plan.reached)
     source = tensor._cell.value
     index = linear_index(plan, source)
-    if within.get() is not None:  # tensors have no memory within td.vmap
+    # Tensors have no memory within td.vmap, and computed views have none of their own.
+    if within.get() is not None or tensor._cell.base is not None:
         made = scattered_at(source, index, values, "put", distinct)
         tensor._whole_or(views.whole(source.shape))._write(made)
         return
