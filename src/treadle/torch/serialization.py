@@ -105,7 +105,7 @@ class _Parts:
             return value.name  # a name: `_name_of` says whose
         if kind is Size:
             return Name("torch", "Size"), (tuple(value),)
-        if isinstance(value, Tensor) and kind.__name__ == "SparseTensor":
+        if isinstance(value, Tensor):  # a sparse one
             return Name("torch._utils", "_rebuild_sparse_tensor"), _sparse().parts(value)
         if isinstance(value, layout):
             return Name("torch.serialization", "_get_layout"), (repr(value),)
