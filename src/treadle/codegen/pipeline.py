@@ -21,7 +21,7 @@ from treadle.core.errors import CompileError, LaunchError, UnsupportedOnTarget
 from treadle.core.limits import MOST_SHARED_MEMORY, Limits
 from treadle.ir import nodes as n
 from treadle.ir.intervals import LARGEST_EXTENT
-from treadle.ir.matrices import WIDTH
+from treadle.ir.passes import whole_subgroups
 from treadle.ir.passes.access import buffer_access
 from treadle.ir.passes.array_variables import resolve_items
 from treadle.ir.passes.barriers import with_fences_as_barriers
@@ -104,7 +104,7 @@ def for_block(kernel: n.Kernel, block: Dim3, shared_bytes: int, limits: Limits) 
         kernel = with_trip_counts(fold(kernel))
     check_shared_memory(kernel, limits)
     check_local_memory(kernel)
-    check_whole_subgroups(kernel)
+    whole_subgroups.check_block(kernel)
     check_whole_groups(kernel)
     return kernel
 
@@ -113,6 +113,9 @@ def _with_uniform_barriers(
     kernel: n.Kernel, options: Options, record: TargetRecord, *, stops: bool
 ) -> tuple[n.Kernel, tuple[ReportSite, ...]]:
     """The kernel with its reports, and with barriers that all threads provably reach."""
+    also_written = _written_under_other_names(kernel, options)
+    if not kernel.trusting:
+        whole_subgroups.check_lanes(kernel, also_written)
     kernel, sites = instrument(kernel, options.check, stops=stops)
     as_cuda = kernel.trusting and record.is_cuda
     if as_cuda and not options.check:
@@ -125,7 +128,6 @@ def _with_uniform_barriers(
     if not record.has_fences:
         kernel = with_fences_as_barriers(kernel)
     kernel = predicate_returns(kernel)
-    also_written = _written_under_other_names(kernel, options)
     if kernel.trusting:
         try:
             return with_uniform_loads(kernel, also_written), sites
@@ -251,20 +253,6 @@ def check_shared_memory(kernel: n.Kernel, limits: Limits) -> None:
             f"kernel {kernel.name} asks for {asked} bytes of shared memory; {has} "
             f"{limits.max_shared_memory} for a block: use less, and load more often"
         )
-
-
-def check_whole_subgroups(kernel: n.Kernel) -> None:
-    """LaunchError where lanes are missing that hold a part of a matrix."""
-    count = kernel.block.count if kernel.block else WIDTH
-    if count % WIDTH == 0:
-        return
-    for node in statements_in(kernel.body):
-        if isinstance(node, n.Subgroup) and node.op in n.MATRIX_OPERATIONS | n.OPAQUE_OPERATIONS:
-            raise LaunchError(
-                f"kernel {kernel.name} has matrix fragments, which whole subgroups of {WIDTH} "
-                f"threads hold: launch it with a multiple of {WIDTH} threads in a block, not "
-                f"{count}"
-            )
 
 
 def check_whole_groups(kernel: n.Kernel) -> None:

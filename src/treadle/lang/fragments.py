@@ -148,12 +148,23 @@ def multiplied_fault(sums: FragmentKind, first: FragmentKind, second: FragmentKi
             f"td.{sums.dtype}: both factors have one dtype, or are td.i8 and td.u8, and their sums "
             f"are td.{SUMS[first.dtype]}"
         )
-    if (sums.rows, sums.columns, first.columns) != (first.rows, second.columns, second.rows):
-        return (
-            f"{first.rows} x {first.columns} times {second.rows} x {second.columns} is not "
-            f"{sums.rows} x {sums.columns}"
-        )
-    return None
+    return _extents_fault(sums, first, second)
+
+
+def _extents_fault(sums: FragmentKind, first: FragmentKind, second: FragmentKind) -> str | None:
+    pairs = (
+        ("columns of a", first.columns, "rows of b", second.rows),
+        ("rows of the accumulator", sums.rows, "rows of a", first.rows),
+        ("columns of the accumulator", sums.columns, "columns of b", second.columns),
+    )
+    wrong = [f"{one} ({m}) are not the {other} ({n})" for one, m, other, n in pairs if m != n]
+    if not wrong:
+        return None
+    return (
+        f"the {', and the '.join(wrong)}: an accumulator of m x n adds the product of a, m x k, and "
+        f"b, k x n, and here are {sums.rows} x {sums.columns}, {first.rows} x {first.columns} and "
+        f"{second.rows} x {second.columns}"
+    )
 
 
 def aligned_fault(kind: FragmentKind, layout: Layout, same_dtype: bool) -> str | None:

@@ -312,6 +312,13 @@ REFUSALS: dict[str, Refusal] = {
         "an array can't be used as a number",
         "index it, as in a[i]",
     ),
+    "whole_fragment": Refusal(
+        "matrix fragment used as a number, returned or chosen",
+        "{kind} is a matrix, which is changed where it is: it can't be used as a number, returned, "
+        "or chosen by `if`",
+        "make it in the kernel and pass it to functions; products are sums.multiply_add(a, b), and "
+        "for the numbers of an accumulator write for i in td.static_range(sums.size): sums[i] += 1",
+    ),
     "tuple_index": Refusal(
         "tuple of more than 1024 items, indexed with a variable",
         "a tuple of {items} items takes a constant index",

@@ -254,6 +254,7 @@ def _from_scratch(
 ) -> BuiltKernel:
     # Here, so that a process that finds its kernels on disk does not load the compiler.
     from treadle.codegen import pipeline
+    from treadle.ir.passes.whole_subgroups import has_matrices
 
     ready = pipeline.lower(lowered.kernel, options, target)
     arrays = [i for i, one in enumerate(signature.arguments) if isinstance(one, ArrayArgument)]
@@ -267,7 +268,8 @@ def _from_scratch(
     except TooManyArrays as error:
         error.written = writes
         raise
-    return BuiltKernel(code, ready.sites, writes, reads)
+    whole = signature.threads > 0 and has_matrices(lowered.kernel)
+    return BuiltKernel(code, ready.sites, writes, reads, whole)
 
 
 def print_source(

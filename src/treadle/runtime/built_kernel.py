@@ -26,6 +26,7 @@ class BuiltKernel:
     sites: tuple[Any, ...]  # of the prints and checks whose results it reports
     written: frozenset[int]  # positions of the array arguments that it writes to
     read: frozenset[int]  # positions of those that it reads
+    whole: bool = False  # launched by threads, and needs whole subgroups of them
 
 
 # The records that an entry may hold, and the modules that define them, imported on first use.

@@ -253,6 +253,8 @@ class Launcher:
             if not runs:
                 _refuse_grid(definition.name, grid, values)
                 return None
+            if prepared.built.whole:
+                check_whole_subgroups(name, threads, block)
             for position in prepared.built.written:
                 _about_to_write(arguments[position], values[position])
             try:
@@ -604,6 +606,20 @@ def check_block(name: str, block: Dim3) -> None:
             f"kernel {name}: a block of {tuple(block)} is {block.count} threads; at most "
             f"{MAX_BLOCK} are possible on any device"
         )
+
+
+def check_whole_subgroups(name: str, threads: tuple[int, ...], block: Dim3) -> None:
+    """LaunchError if a launch by threads has only some of the threads of a subgroup."""
+    if block.x % 32 == 0 and threads[0] % 32 == 0:
+        return
+    from treadle.ir.passes.whole_subgroups import needs_whole_subgroups, splits_subgroups
+
+    extent: Sequence[int] = fixed(threads)
+    if splits_subgroups(extent, block):
+        asked = extent[0] if len(extent) == 1 else f"{tuple(reversed(extent))}"
+        along = "" if len(extent) == 1 else " along the last axis"
+        blocks = "" if block.x % 32 == 0 else f" in blocks of {' x '.join(map(str, block))}"
+        raise needs_whole_subgroups(name, f"{along}, not {asked}{blocks}")
 
 
 def suitable_block(threads: Dim3, device: Device) -> Dim3:

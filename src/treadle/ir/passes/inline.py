@@ -15,11 +15,12 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
+from treadle.core.source import Span
 from treadle.ir import nodes as n
 from treadle.ir.effects import effects
 from treadle.ir.passes.returns import without_returns
 from treadle.ir.substitute import substitute
-from treadle.ir.traverse import map_children, walk
+from treadle.ir.traverse import map_children, rewrite_block, walk
 from treadle.ir.types import BOOL, VOID
 
 
@@ -160,7 +161,7 @@ class _Owner:
         function = self.done[call.function]
         arguments = tuple(self.hoist(argument, out) for argument in call.arguments)
         if call.function in self.inlined or function.result == VOID:
-            self.enter(function, arguments, call.result, out)
+            self.enter(function, arguments, call.result, out, call.span)
         elif call.result is not None:  # a pure function stays one
             value = n.Call(call.function, arguments, function.result, call.span)
             out.append(n.Assign(call.result, value, call.span))
@@ -179,7 +180,7 @@ class _Owner:
         arguments = tuple(self.hoist(argument, out) for argument in node.arguments)
         result = n.Variable(self.new_name(f"{function.name}.result"), node.type, node.span)
         inside: list[n.Statement] = []
-        self.enter(function, arguments, result, inside)
+        self.enter(function, arguments, result, inside, node.span)
         last = inside[-1]
         if _only_return(function) and isinstance(last, n.Assign) and last.place is result:
             inside[-1] = n.Declare(result, last.value, node.span)
@@ -209,8 +210,10 @@ class _Owner:
         arguments: tuple[Any, ...],
         result: n.Variable | None,
         out: list[n.Statement],
+        place: Span,
     ) -> None:
-        """Append the body of a function, its names made unique here, its returns made structure."""
+        """Append the body of a function, its names made unique here, its returns made structure.
+        Statements that are nowhere in the user's source are where the call is."""
         variables: dict[str, n.Expression] = {}
         memories: dict[str, str] = {}
         for parameter, argument in zip(function.parameters, arguments, strict=True):
@@ -231,8 +234,19 @@ class _Owner:
                 new = n.Variable(self.new_name(old.name), old.type, old.span)
                 variables[old.name] = new
         body = substitute(function.body, variables, memories)
+        if not function.span.line and place.line:
+            body = _placed(body, place)
         returned = n.Variable(self.new_name(f"{function.name}.returned"), BOOL, function.span)
         out.extend(without_returns(body, result, returned))
+
+
+def _placed(body: n.Block, place: Span) -> n.Block:
+    def change(node: Any) -> Any:
+        if isinstance(node, n.Statement) and not node.span.line:
+            return replace(node, span=place)
+        return node
+
+    return rewrite_block(body, change)
 
 
 def _declared(body: n.Block) -> set[str]:

@@ -16,12 +16,13 @@ import numpy as np
 
 from treadle.codegen.pipeline import for_block
 from treadle.core.dim3 import Dim3
-from treadle.core.errors import LaunchError
+from treadle.core.errors import CompileError, LaunchError
 from treadle.core.limits import MOST_SHARED_MEMORY, Limits
 from treadle.core.nesting import deep_nesting
 from treadle.ir import nodes as n
 from treadle.ir import types as t
 from treadle.ir.definition import KernelDefinition
+from treadle.ir.passes.whole_subgroups import check_lanes, has_matrices
 from treadle.ir.signature import Signature
 from treadle.ir.traverse import walk
 from treadle.lang.interpreter import functions, numbers
@@ -52,7 +53,9 @@ from treadle.lang.types import (
     make_value,
 )
 from treadle.runtime import settings
-from treadle.runtime.launch import check_block, threads_of
+from treadle.runtime.launch import check_block, check_whole_subgroups, threads_of
+
+_BLOCK = 64  # threads, for launches that leave the block open
 
 
 class Interpreted(KernelDefinition, Protocol):
@@ -91,10 +94,21 @@ def run_threads(
     extent = threads_of(kernel.name, threads)
     if extent.count == 0:
         return
-    block = kernel.options.block or Dim3(min(extent.x, 64))
+    run = Run(kernel, taken)
+    block = kernel.options.block or Dim3(min(extent.x, _BLOCK))
+    if has_matrices(run.lowered):
+        block = kernel.options.block or _block_of_powers(extent)
+        axes = len(threads) if isinstance(threads, Sequence) else 1
+        check_whole_subgroups(kernel.name, tuple(extent)[:axes], block)
     grid = Dim3(*(-(-a // b) for a, b in zip(extent, block, strict=True)))
-    Run(kernel, taken).blocks(grid, block, 0, extent)
+    run.blocks(grid, block, 0, extent)
     taken.copy_back()
+
+
+def _block_of_powers(extent: Dim3) -> Dim3:
+    """A block for whole subgroups, where a launch has them, as devices choose it."""
+    x = min(1 << (extent.x - 1).bit_length(), _BLOCK)
+    return Dim3(x, min(1 << (extent.y - 1).bit_length(), _BLOCK // x))
 
 
 class Run:
@@ -110,6 +124,7 @@ class Run:
                 kernel.definition, source, signature, kernel.options, asserts=settings.check
             )
         self.types = lowering.types
+        self.sources = lowering.sources
         self.lowered = lowered
         bodies = [lowered.body, *(function.body for function in lowered.functions)]
         self.waits = any(
@@ -123,7 +138,11 @@ class Run:
         needs more shared memory than its arrays' device has, or than any device for NumPy's."""
         limits = self.taken.limits or Limits(max_shared_memory=MOST_SHARED_MEMORY)
         with deep_nesting(self.kernel.name):
-            for_block(self.lowered, block, shared_bytes, limits)
+            ready = for_block(self.lowered, block, shared_bytes, limits)
+            try:
+                check_lanes(ready)
+            except CompileError as error:
+                raise error.with_source(self.sources.get(error.file)) from None
         for z in range(grid.z):
             for y in range(grid.y):
                 for x in range(grid.x):

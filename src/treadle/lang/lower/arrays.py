@@ -12,6 +12,7 @@ from treadle.core.errors import DtypeError
 from treadle.core.source import Span
 from treadle.ir import nodes as n
 from treadle.ir import types as t
+from treadle.lang.fragments import FragmentKind
 from treadle.lang.lower.context import Access, CellAccess, Context
 from treadle.lang.lower.conversions import cast, constant, convert_for_store, number
 from treadle.lang.lower.values import (
@@ -59,6 +60,8 @@ def place_of(
             given=len(parts),
             example=", ".join("ijklmnop"[:ndim]),
         )
+    if isinstance(array, ArrayView) and array.fragment is not None:
+        check_number_of(cx, array.fragment, parts[0], node)
     indices = [index_along(cx, part, node) for part in parts]
     if isinstance(array, FixedArrayPlace):
         bound = n.Constant(array.type.length, t.I32)
@@ -68,6 +71,17 @@ def place_of(
     checks = checks_of(cx, indices, array.extents, node)
     flat = flat_index(cx, array, indices, node)
     return n.Element(array.memory, flat, array.element, checks, cx.span(node))
+
+
+def check_number_of(cx: Context, kind: FragmentKind, index: Value, node: ast.AST) -> None:
+    """Refuse a constant that counts none of the numbers that a thread has of a fragment."""
+    known = static_number(cx, index)
+    if isinstance(known, int) and not isinstance(known, bool) and not 0 <= known < kind.words:
+        raise cx.error(
+            f"a thread has {kind.words} numbers of {kind}, from 0 to {kind.words - 1}, and this is "
+            f"number {known}: count them with td.static_range(fragment.size)",
+            node,
+        )
 
 
 def check_writable(

@@ -326,11 +326,28 @@ def _bind_object(
         cx.scope.stores.get(name, 0) > 1 and not isinstance(value, TupleValue)
     ):
         what = binding.value if binding is not None else value
+        if binding is None and isinstance(value, ArrayView) and value.fragment is not None:
+            node = _other_assignment(cx, name, node)
+            if isinstance(node, ast.AugAssign) or isinstance(getattr(node, "value", 0), ast.BinOp):
+                raise cx.refusal("whole_fragment", node, kind=describe(value))
         raise cx.refusal("rebound", node, name=name, kind=describe(what))
     if isinstance(value, TupleValue):
         value = _tuple_variables(cx, name, value, node)
         cx.types[name] = _types_of(value)
     cx.bindings[name] = Binding(value)
+
+
+def _other_assignment(cx: Context, name: str, node: ast.AST) -> ast.AST:
+    """The statement that assigns a name again, behind the one at `node`; that one if none does."""
+    for each in ast.walk(cx.source.tree):
+        if not isinstance(each, (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.For)):
+            continue
+        targets = each.targets if isinstance(each, ast.Assign) else [each.target]
+        names = [one for target in targets for one in ast.walk(target)]
+        if any(isinstance(one, ast.Name) and one.id == name and one is not node for one in names):
+            if each.lineno > getattr(node, "lineno", 0):
+                return each
+    return node
 
 
 def _types_of(value: Value) -> Any:

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 from typing import Literal as Literal_
 
 from treadle.core.errors import CompileError
-from treadle.core.source import Span
+from treadle.core.source import NOWHERE, Span
 from treadle.ir import nodes as n
 from treadle.ir import types as t
 from treadle.ir.traverse import walk
@@ -26,6 +26,8 @@ from treadle.lang.lower.values import (
 from treadle.lang.refusals import REFUSALS
 from treadle.lang.rules import Literal, Number
 from treadle.lang.source import Source
+
+FRAGMENT_METHODS = "treadle.lang.fragment_methods"
 
 # Statements that may change the value of other expressions. The Declare of a temporary does not.
 _EFFECTS = (
@@ -148,6 +150,8 @@ class Context:
         self.tables: dict[Any, Any] = {}  # tuples and arrays of constants in memory
         self.item_memories: set[str] = set()  # of tuples, whose items are not assigned
         self.guard: n.Expression | None = None  # of the cell that is stored, if it may be outside
+        # What methods of fragments are made of is at the place of the call, for messages.
+        self.has_places = function.__module__ != FRAGMENT_METHODS
         self._names: dict[str, int] = {}
 
     # --- names and places ---
@@ -159,12 +163,17 @@ class Context:
         return name if count == 0 else f"{name}.{count}"
 
     def span(self, node: ast.AST) -> Span:
-        """The position of a node in the user's file."""
-        return self.source.span(node)
+        """The position of a node in the user's file; nowhere in a method of fragments."""
+        return self.source.span(node) if self.has_places else NOWHERE
 
     def error(self, message: str, node: ast.AST) -> CompileError:
         """An error at a node."""
-        return CompileError(message, self.span(node), self.source.text)
+        return CompileError(message, self.span(node), self.text)
+
+    @property
+    def text(self) -> str | None:
+        """The text of the user's file; None in a method of fragments."""
+        return self.source.text if self.has_places else None
 
     def refusal(self, key: str, node: ast.AST, **names: object) -> CompileError:
         """The error for a construct from the table of refusals."""

@@ -47,6 +47,8 @@ def number(cx: Context, value: Value, node: ast.AST) -> n.Expression | Literal:
     """The value, if it is a number, vector or struct; otherwise an error that describes it."""
     if isinstance(value, Literal):
         return value
+    if isinstance(value, ArrayView) and value.fragment is not None:
+        raise cx.refusal("whole_fragment", node, kind=describe(value))
     if isinstance(value, (ArrayView, FixedArrayPlace)):
         raise cx.refusal("whole_array", node)
     if isinstance(value, PythonObject) and isinstance(value.value, str):

@@ -15,7 +15,7 @@ from treadle.lang import fragment_methods as methods
 from treadle.lang import fragments as library
 from treadle.lang.fragments import FragmentKind
 from treadle.lang.lower import opaque_fragments
-from treadle.lang.lower.arrays import own_array, place_of, static_number
+from treadle.lang.lower.arrays import check_number_of, own_array, place_of, static_number
 from treadle.lang.lower.context import Context
 from treadle.lang.lower.conversions import typed
 from treadle.lang.lower.expressions import in_order
@@ -93,6 +93,7 @@ def call_method(cx: Context, method: FragmentMethod, node: ast.Call) -> Value:
             axis = 0 if method.name == "row" else 1
             if kind.use != "accumulator":
                 raise cx.error(f"{method.name} is a method of accumulators, not of {kind}", node)
+            check_number_of(cx, kind, given["i"], node)
             return _run(cx, methods.place_finder(kind, axis), [given["i"]], node)
         case "multiply_add":
             return _multiply(cx, own, kind, given, node)

@@ -205,7 +205,10 @@ def call_with(
         try:
             specialization = specialize(cx, function, source, values)
         except CompileError as error:
-            error.add_note(f"{function.__name__} is called at {cx.span(node)}")
+            if error.line:
+                error.add_note(f"{function.__name__} is called at {cx.span(node)}")
+            else:  # in a method of a fragment
+                error.span, error.source_text = cx.span(node), cx.text
             raise
         finally:
             cx.lowering.active.pop()

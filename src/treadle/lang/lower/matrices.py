@@ -129,6 +129,8 @@ def binary(cx: Context, op: str, left: Value, right: Value, node: ast.AST) -> Va
     shapes = [shape_of(left), shape_of(right)]
     if shapes == [None, None]:
         if op == "@":
+            for each in (left, right):
+                number(cx, each, node)
             raise cx.refusal("MatMult", node)
         return operators.binary(cx, op, left, right, node)
     first, second = (_spilled(cx, each, node) for each in (left, right))
