@@ -198,11 +198,13 @@ Expression: TypeAlias = (
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """The access takes place only if 0 <= index < bound. `axis` is for messages."""
+    """The access takes place only if 0 <= index < bound. `axis` is for messages. Outside may be
+    `expected`, as at the edges of a matrix: then reports leave it out."""
 
     index: Expression
     bound: Expression
     axis: int = 0
+    expected: bool = False
 
 
 @dataclass(frozen=True, slots=True)

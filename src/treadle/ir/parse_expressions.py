@@ -210,8 +210,10 @@ class ExpressionParser:
                 axis = self.integer()
                 self.expect(":")
             index = self.expression()
-            self.expect("in")
-            found.append(n.Check(index, self.expression(), axis))
+            expected = self.accept("within")
+            if not expected:
+                self.expect("in")
+            found.append(n.Check(index, self.expression(), axis, expected))
         return tuple(found)
 
     # --- expressions ---

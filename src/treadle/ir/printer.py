@@ -12,8 +12,9 @@
       }
     }
 
-What is behind a semicolon in brackets are the checks. `v->x` is a component or field, `(x[i])->y`
-the field of a loaded value where `x[i]->y` loads just the field, `@f(a)` a call, `f32(i)` a cast,
+What is behind a semicolon in brackets are the checks, with `within` instead of `in` where outside
+is expected. `v->x` is a component or field, `(x[i])->y` the field of a loaded value where `x[i]->y`
+loads just the field, `@f(a)` a call, `f32(i)` a cast,
 `vec2<f32>{a, b}` a value made of parts, `x@u32[i]` memory reinterpreted, `&x` a memory handed on.
 Constants without a suffix are i32, f32 or bool. Floats are written exactly. Names that are not
 plain words stand in backticks. `print "%5.2f"(x) end ""` formats a number as C does, and adds no
@@ -355,7 +356,9 @@ class _Printer:
         texts = []
         for position, check in enumerate(checks):
             axis = "" if check.axis == position else f"axis {check.axis}: "
-            texts.append(f"{axis}{self.expression(check.index)} in {self.expression(check.bound)}")
+            inside = "within" if check.expected else "in"
+            index, bound = self.expression(check.index), self.expression(check.bound)
+            texts.append(f"{axis}{index} {inside} {bound}")
         return "; " + ", ".join(texts) if texts else ""
 
     def own_type(self, element: n.Element) -> bool:

@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 from treadle.ir import nodes as n
+from treadle.ir.opaque import ELEMENTS
 from treadle.ir.traverse import rewrite_block, statements_in, walk
 from treadle.ir.types import Struct
 
@@ -32,9 +33,12 @@ def unroll(kernel: n.Kernel) -> n.Kernel:
 
 def unroll_around_views(kernel: n.Kernel) -> n.Kernel:
     """The kernel with those loops of its body unrolled that index local memories which are seen
-    as several types, or hold structs. Then such memories can be variables (`split_memories`)."""
+    as several types, or hold structs. Then such memories can be variables (`split_memories`).
+    Opaque matrices are whole values, and those of all lanes may be in one memory, which loops over
+    lanes index."""
     local = {m.name: m.element for m in kernel.memories if m.space == "local"}
-    seen = {name for name, element in local.items() if isinstance(element, Struct)}
+    structs = {name for name, element in local.items() if isinstance(element, Struct)}
+    seen = {name for name in structs if local[name] not in ELEMENTS}
     if local:
         seen |= {
             node.memory

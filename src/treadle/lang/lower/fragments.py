@@ -241,6 +241,10 @@ def sixteen_bytes(cx: Context, array: Value, index: Value, node: ast.Call) -> Va
     assert isinstance(place, n.Element)
     shift = (16 // t.size_of(array.element)).bit_length() - 1
     type = array.index_type
+    if cx.lowering.asserts and cx.lowering.checked:
+        rest = ir.binary("and", place.index, n.Constant((1 << shift) - 1, type))
+        message = "aligned=True loads from places that are multiples of 16 bytes in memory"
+        cx.emit(n.Assert(ir.equal(rest, n.Constant(0, type)), message, span=cx.span(node)))
     at = n.Binary("shr", place.index, n.Constant(shift, type), type)
     return n.Load(replace(place, index=at, type=FIRST), FIRST, cx.span(node))
 
