@@ -138,12 +138,12 @@ def _gained(known: Sequence[Known]) -> str:
     """A line on all of them."""
     gains = [each.gain for each in known if each.gain is not None]
     better = [gain for gain in gains if gain > 1]
-    line = f"{len(known)} results"
+    line = f"{len(known)} result{'s' * (len(known) > 1)}"
     if not better:
         return f"{line}: the first guesses are the fastest" if gains else line
-    mean = statistics.geometric_mean(better)
+    mean, verb = statistics.geometric_mean(better), "is" if len(better) == 1 else "are"
     return (
-        f"{line}: {len(better)} are faster than the first guess, {mean:.2f} times in the mean, "
+        f"{line}: {len(better)} {verb} faster than the first guess, {mean:.2f} times in the mean, "
         f"{max(better):.2f} at most"
     )
 
