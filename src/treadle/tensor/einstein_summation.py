@@ -39,7 +39,6 @@ def einsum(*operands: Any, optimize: Any = True) -> Tensor:
     With `optimize` (True, False, or a strategy of `opt_einsum` as "greedy") three and more arrays
     are multiplied in the order that takes the fewest operations. ShapeError if one letter has two
     extents; axes of 1 element are repeated as needed. The result's dtype is the arrays' common one.
-    Where the axes of one array are only exchanged, or its diagonal is taken, the result is a view.
 
     >>> import treadle as td
     >>> x = td.arange(6.0, device="cpu").reshape(2, 3)
@@ -51,10 +50,7 @@ def einsum(*operands: Any, optimize: Any = True) -> Tensor:
     from opt_einsum import contract_path
     from opt_einsum.parser import parse_einsum_input
 
-    known = _known(operands)
-    if (found := rearranged(known)) is not None:
-        return found
-    inputs, output, arrays = parse_einsum_input(known)
+    inputs, output, arrays = parse_einsum_input(_known(operands))
     terms = inputs.split(",")
     _, dtype, nodes = prepare("einsum", arrays)
     _check_extents(terms, nodes)
@@ -116,7 +112,7 @@ def _known(operands: tuple[Any, ...]) -> list[Any]:
 
 def rearranged(operands: list[Any]) -> Tensor | None:
     """What `einsum` makes of one array, if it only exchanges axes or takes diagonals, as a view of
-    it; else None."""
+    it, which it is for other libraries; else None."""
     from opt_einsum.parser import parse_einsum_input
 
     if len(operands) > 3 or (len(operands) == 3) is isinstance(operands[0], str):

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import treadle as td
+from treadle.tensor.einstein_summation import rearranged
 from treadle.tensor.tensor import Tensor as Inner
 from treadle.torch.dtypes import floating
 from treadle.torch.operations.operands import cast, promoted
@@ -142,10 +143,12 @@ def einsum(equation: Any, *operands: Any) -> Inner:
         given = operands[0] if len(operands) == 1 and isinstance(operands[0], (list, tuple)) else (
             operands
         )  # fmt: skip
-        return td.einsum(equation, *given)
-    return td.einsum(
-        *[list(x) if isinstance(x, (tuple, list)) else x for x in (equation, *operands)]
-    )
+        known = [equation, *given]
+    else:
+        known = [list(x) if isinstance(x, (tuple, list)) else x for x in (equation, *operands)]
+    is_of_one = 2 <= len(known) <= 3 and all(type(x) in (Inner, str, list) for x in known)
+    view = rearranged(known) if is_of_one else None
+    return td.einsum(*known) if view is None else view
 
 
 def tensordot(a: Inner, b: Inner, dims: Any = 2) -> Inner:
