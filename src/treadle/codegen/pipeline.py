@@ -55,6 +55,8 @@ def lower(kernel: n.Kernel, options: Options, target: Target) -> Lowered:
     if not record.has_later_copies:
         kernel = with_copies_at_once(kernel)
     kernel = for_block(kernel, options.block, options.shared_bytes, target.limits)
+    if not kernel.trusting:  # CUDA C++ promises it
+        whole_subgroups.check_lanes(kernel, _written_under_other_names(kernel, options))
     if not record.has_opaque(kernel, target):
         kernel = without_opaque(kernel)
     if not record.has_stages:
@@ -113,9 +115,6 @@ def _with_uniform_barriers(
     kernel: n.Kernel, options: Options, record: TargetRecord, *, stops: bool
 ) -> tuple[n.Kernel, tuple[ReportSite, ...]]:
     """The kernel with its reports, and with barriers that all threads provably reach."""
-    also_written = _written_under_other_names(kernel, options)
-    if not kernel.trusting:
-        whole_subgroups.check_lanes(kernel, also_written)
     kernel, sites = instrument(kernel, options.check, stops=stops)
     as_cuda = kernel.trusting and record.is_cuda
     if as_cuda and not options.check:
@@ -128,6 +127,7 @@ def _with_uniform_barriers(
     if not record.has_fences:
         kernel = with_fences_as_barriers(kernel)
     kernel = predicate_returns(kernel)
+    also_written = _written_under_other_names(kernel, options)
     if kernel.trusting:
         try:
             return with_uniform_loads(kernel, also_written), sites

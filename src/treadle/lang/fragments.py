@@ -161,9 +161,9 @@ def _extents_fault(sums: FragmentKind, first: FragmentKind, second: FragmentKind
     if not wrong:
         return None
     return (
-        f"the {', and the '.join(wrong)}: an accumulator of m x n adds the product of a, m x k, and "
-        f"b, k x n, and here are {sums.rows} x {sums.columns}, {first.rows} x {first.columns} and "
-        f"{second.rows} x {second.columns}"
+        f"the {', and the '.join(wrong)}: an accumulator of m x n adds the product of a, m x k, "
+        f"and b, k x n, and here are {sums.rows} x {sums.columns}, {first.rows} x {first.columns} "
+        f"and {second.rows} x {second.columns}"
     )
 
 

@@ -118,12 +118,42 @@ def test_a_load_that_would_leave_the_array_or_is_not_aligned(device, at, stride)
     np.testing.assert_array_equal(out.numpy(), np.full(256, 16.0 * inside, np.float32))
 
 
+def _constant_place(row, column):
+    @td.kernel
+    def stored(z: td.Array[td.f32, 2]):
+        out = td.shared((32, 32), td.f32)
+        for i in range(td.lane(), 1024, 32):
+            out[i // 32, i % 32] = 9.0
+        td.sync_threads()
+        sums = td.fragment(16, 16, td.f32, use="accumulator", indexed=False)
+        sums.fill(5)
+        sums.load(out, (row, column))
+        sums.store(out, (16 - row, column))
+        td.sync_threads()
+        for i in range(td.lane(), 1024, 32):
+            z[i // 32, i % 32] = out[i // 32, i % 32]
+
+    return stored
+
+
+@pytest.mark.parametrize(("row", "column"), [(32, 16), (-1, 0), (0, 20)])
+def test_constant_places_outside(device, row, column):
+    """A load gives zeros and a store is dropped; compilers refuse the places that are left."""
+    out = td.zeros((32, 32), device=device)
+    _constant_place(row, column)[1, 32](out)
+    wanted = np.full((32, 32), 9.0)
+    loaded = 9.0 if 0 <= row <= 16 and column <= 16 else 0.0
+    if 0 <= 16 - row <= 16 and column <= 16:
+        wanted[16 - row : 32 - row, column : column + 16] = loaded
+    np.testing.assert_array_equal(out.numpy(), wanted)
+
+
 @td.kernel
 def _some_left(z: td.Array[td.f32], n: td.i32):
     """Warps of which one has ended, before a barrier that all the others reach."""
     out = td.shared(2 * 256, td.f32)
     warp = td.thread_idx.x // 32
-    if td.thread_idx.x >= n:
+    if warp >= n:
         return
     sums = td.fragment(16, 16, td.f32, use="accumulator", indexed=False)
     sums.fill(warp + 1)
@@ -135,7 +165,7 @@ def _some_left(z: td.Array[td.f32], n: td.i32):
 
 def test_warps_that_have_ended_store_nothing(device):
     out = td.zeros(512, device=device)
-    _some_left[1, 64](out, 32)
+    _some_left[1, 64](out, 1)
     np.testing.assert_array_equal(out.numpy(), np.repeat(np.float32([1, 0]), 256))
 
 

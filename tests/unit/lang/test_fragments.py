@@ -14,6 +14,7 @@ from treadle.ir.matrices import FIRST, SECOND
 from treadle.ir.parser import from_text
 from treadle.ir.printer import to_text
 from treadle.ir.verify import verify
+from treadle.runtime import settings
 
 X, Z = np.zeros((32, 32), np.float16), np.zeros((32, 32), np.float32)
 
@@ -123,6 +124,102 @@ def test_whole_subgroups():
         _with("if i < 5: sums.multiply_add(a, b)").source("ptx", X, Z, block=32)
 
 
+BRANCHES = [
+    ("if i >= 16: return\n", "return"),
+    ("if x[td.lane(), 0] > 0: return\n", "return"),
+    ("for k in range(i):\n        if k == 5: return\n", "return"),
+    ("for k in range(3):\n        if i < k: continue\n    ", "continue"),
+    ("while True:\n        if i < 5: break\n    ", "break"),
+    ("for k in range(i):\n    ", "loop"),
+    ("if i < 5:\n    ", "condition"),
+]
+
+
+@pytest.mark.parametrize(("before", "kind"), BRANCHES)
+@pytest.mark.parametrize("call", ["sums.multiply_add(a, b)", "a.load(x, (0, 0), aligned=True)"])
+def test_lanes_that_do_not_come(before, kind, call):
+    """Are refused at the line of the call; in the interpreter, too."""
+    end = "\n        break" if kind == "break" else ""
+    kernel = _with(f"{before}    {call}{end}")
+    for target in ("ptx", "llvm"):
+        with pytest.raises(CompileError, match=kind) as caught:
+            kernel.source(target, X, Z, block=64)
+        shown = str(caught.value).splitlines()
+        assert shown[1].endswith(call), shown
+        assert shown[2].split()[-1] == "^" * len(call), shown
+    with td.interpret(), pytest.raises(CompileError, match=kind):
+        kernel[1, 64](X.copy(), Z.copy())
+
+
+def test_warps_that_return_as_a_whole():
+    for line in ("if td.thread_idx.x // 32 == 1: return", "if z.shape[0] == 3: return"):
+        for target in ("ptx", "llvm", "wgsl"):
+            _with(f"{line}\n    sums.multiply_add(a, b)").source(target, X, Z, block=64)
+    with pytest.raises(CompileError, match="return"):  # a store without a product
+        _with(
+            "t = td.shared((16, 16), td.f32)\n    d = td.fragment(16, 16, td.f32, "
+            "use='accumulator', indexed=False)\n    if i < 5: return\n    d.store(t, (0, 0))"
+        ).source("llvm", X, Z, block=32)
+
+
+@pytest.mark.parametrize("threads", [20, 40, 80, (3, 8), (2, 2, 8)])
+def test_launches_by_threads_in_the_interpreter(threads):
+    kernel = _with("sums.multiply_add(a, b)")
+    with td.interpret(), pytest.raises(LaunchError, match="whole subgroups of 32 threads"):
+        kernel.launch(threads, X.copy(), Z.copy())
+
+
+@pytest.mark.parametrize(
+    ("lines", "wanted", "shown"),
+    [
+        ("sums += 1", "sums[i] += 1", "sums += 1"),
+        ("sums = sums + 1", "sums[i] += 1", "sums = sums + 1"),
+        ("sums = a @ b", "sums.multiply_add(a, b)", "sums = a @ b"),
+        ("z[0, 0] = sums * 2", "sums[i] += 1", "z[0, 0] = sums * 2"),
+        ("d = made()", "make it in the kernel and pass it", "return sums"),
+        ("d = a if i < 2 else c", "make it in the kernel", "d = a if i < 2 else c"),
+        ("sums[4] = 1.0", "from 0 to 3, and this is number 4", "sums[4] = 1.0"),
+        ("z[0, 0] = sums.column(99)", "this is number 99", "z[0, 0] = sums.column(99)"),
+        ("a.load(x, (0.0, 0.0))", "an index is an integer", "a.load(x, (0.0, 0.0))"),
+        ("a.fill('x')", "no strings", "a.fill('x')"),
+    ],
+)
+def test_words_and_their_line(lines, wanted, shown):
+    with pytest.raises(CompileError) as caught:
+        _with(lines).source("ptx", X, Z, block=32)
+    assert wanted in str(caught.value), caught.value
+    assert str(caught.value).splitlines()[1].endswith(shown), caught.value
+
+
+@td.func
+def made():
+    sums = td.fragment(16, 8, td.f32, use="accumulator")
+    sums.fill(1)
+    return sums
+
+
+@pytest.mark.parametrize(
+    ("extents", "wanted"),
+    [
+        ((16, 32, 16, 8, 16, 8), "the columns of a (32) are not the rows of b (16)"),
+        ((32, 16, 16, 8, 16, 8), "the rows of the accumulator (16) are not the rows of a (32)"),
+        ((16, 16, 16, 16, 16, 8), "columns of the accumulator (8) are not the columns of b (16)"),
+    ],
+)
+def test_extents_that_do_not_fit(extents, wanted):
+    m, k, n, p, q, r = extents
+    kernel = td.kernel(
+        source=f"""
+def kernel(x: td.Array[td.f16, 2]):
+    a = td.fragment({m}, {k}, td.f16, use="a")
+    b = td.fragment({n}, {p}, td.f16, use="b")
+    sums = td.fragment({q}, {r}, td.f32, use="accumulator")
+    sums.multiply_add(a, b)
+"""
+    )
+    _refused(kernel, wanted, "sums.multiply_add(a, b)", arguments=(X,))
+
+
 @td.kernel
 def rows(x: td.Array[td.f16], z: td.Array[td.f32]):
     a = td.fragment(16, 16, td.f16, use="a")
@@ -144,6 +241,64 @@ def test_the_interpreter():
     np.testing.assert_array_equal(z, found.numpy())
     assert z.reshape(16, 8)[3, 4] == x.reshape(16, 16)[3].sum()
     assert z.reshape(16, 8)[3, 5] == 3 - 2 * 5
+
+
+@td.kernel
+def ragged(x: td.Array[td.f16, 2], y: td.Array[td.f16, 2], z: td.Array[td.f32, 2], at: td.i32):
+    a = td.fragment(16, 16, td.f16, use="a")
+    b = td.fragment(16, 8, td.f16, use="b")
+    sums = td.fragment(16, 8, td.f32, use="accumulator")
+    a.load(x, (0, 0))
+    b.load(y, (0, 0))
+    sums.multiply_add(a, b)
+    sums[at] += 1
+    sums.store(z, (0, 0))
+
+
+@td.kernel
+def whole_rows(x: td.Array[td.f16, 2], column: td.i32, z: td.Array[td.f32, 2]):
+    a = td.fragment(16, 16, td.f16, use="a")
+    b = td.fragment(16, 8, td.f16, use="b")
+    sums = td.fragment(16, 8, td.f32, use="accumulator")
+    a.load(x, (0, column), aligned=True)
+    b.fill(1)
+    sums.multiply_add(a, b)
+    sums.store(z, (0, 0))
+
+
+def test_check_mode_reports_mistakes_but_no_edges(monkeypatch):
+    monkeypatch.setattr(settings, "check", True)
+    rng = np.random.default_rng()
+    x = rng.integers(-9, 9, (7, 13)).astype(np.float16)
+    y = rng.integers(-9, 9, (13, 5)).astype(np.float16)
+    z = td.full((7, 5), -7.0, device="cpu")
+    given = (td.asarray(x, device="cpu"), td.asarray(y, device="cpu"), z)
+    ragged[1, 32](*given, 3)
+    wanted = x.astype("f8") @ y.astype("f8")
+    np.testing.assert_array_equal(z.numpy(), wanted)  # number 3 is in rows from 8 on
+    with pytest.raises(LaunchError, match=r"\d+ of test_fragments.py: index 4 is outside sums"):
+        ragged[1, 32](*given, 4)
+
+    x, out = td.ones((16, 40), dtype=td.f16, device="cpu"), td.zeros((16, 8), device="cpu")
+    whole_rows[1, 32](x, 8, out)
+    assert out.numpy().min() == out.numpy().max() == 16
+    with pytest.raises(LaunchError, match=r"of test_fragments.py: .*multiples of 16 bytes"):
+        whole_rows[1, 32](x, 3, out)
+
+
+def test_launches_by_threads_have_whole_subgroups():
+    x = td.ones((16, 16), dtype=td.f16, device="cpu")
+    y = td.ones((16, 8), dtype=td.f16, device="cpu")
+    z = td.full((16, 8), -7.0, device="cpu")
+    for threads in (20, 40, 1, (3, 8), (32, 33)):
+        with pytest.raises(LaunchError, match="whole subgroups of 32"):
+            ragged.launch(threads, x, y, z, 3)
+    assert np.all(z.numpy() == -7)
+    for threads in (32, 96, (4, 8)):
+        ragged.launch(threads, x, y, z, 3)
+        wanted = np.full((16, 8), 16.0)
+        wanted[8:, 1::2] += 1
+        np.testing.assert_array_equal(z.numpy(), wanted)
 
 
 def _kernel() -> n.Kernel:
@@ -188,6 +343,17 @@ def test_what_the_verifier_refuses(old, new, wanted):
     assert old in text
     with pytest.raises(CompileError, match=wanted):
         verify(from_text(text.replace(old, new)))
+
+
+def test_checks_whose_outside_is_expected():
+    """Edges of fragments: reports of check mode leave them out."""
+    text = "kernel k {\n  buffer x: f32\n\n  x[0; 0 within 9] = x[1; 1 in 9]\n}\n"
+    kernel = from_text(text)
+    assert to_text(kernel) == text
+    store = kernel.body[0]
+    assert isinstance(store, n.Assign)
+    assert isinstance(store.place, n.Element)
+    assert store.place.checks[0].expected
 
 
 OPAQUE = """

@@ -155,6 +155,11 @@ BODIES: list[tuple[str, str, str]] = [
     ("axes", "y[0] = x[0, 1]", "x[0, 1]"),
     ("axes", "y[0] = m[0]", "m[0]"),
     ("whole_array", "y[0] = x + 1.0", "x + 1"),
+    (
+        "whole_fragment",
+        "s = td.fragment(16, 8, td.f32, use='accumulator')\ny[0] = s + 1.0",
+        "s + 1",
+    ),
     ("tuple_index", "y[0] = LONG[i]", "LONG[i]"),
     ("component", "v = td.vec2[td.f32](1.0)\ny[0] = v[2]", "v[2]"),
     ("component", "v = td.vec2[td.f32](1.0)\nv[-1] = 1.0", "v[-1]"),

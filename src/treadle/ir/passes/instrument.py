@@ -271,9 +271,7 @@ def _find_checks(node: object, path: tuple[n.Expression, ...], found: list[_Fail
     if isinstance(node, (n.Element, n.Item)):
         root = root_of(node)
         name = root.memory if isinstance(root, n.Element) else root.name
-        found.extend(
-            _Failing(path, check, name) for check in node.checks if not check.expected
-        )
+        found.extend(_Failing(path, check, name) for check in node.checks if not check.expected)
 
 
 def _u32(value: int) -> n.Constant:

@@ -39,8 +39,8 @@ def needs_whole_subgroups(name: str, given: str) -> LaunchError:
     """The error for a launch without some of a subgroup's threads; `given` says what was asked,
     as in ", not 20"."""
     return LaunchError(
-        f"kernel {name} has matrix fragments, which whole subgroups of {WIDTH} threads hold: launch "
-        f"it with a multiple of {WIDTH} threads{given}"
+        f"kernel {name} has matrix fragments, which whole subgroups of {WIDTH} threads hold: "
+        f"launch it with a multiple of {WIDTH} threads{given}"
     )
 
 
@@ -52,9 +52,8 @@ def splits_subgroups(threads: Sequence[int], block: Dim3) -> bool:
     (False, True)
     """
     # Whole blocks have all threads; of the last ones along each axis, some.
-    counts = [
-        {min(extent, size), extent % size or size} for extent, size in zip(threads, block, strict=False)
-    ]
+    axes = zip(threads, block, strict=False)
+    counts = [{min(extent, size), extent % size or size} for extent, size in axes]
     counts += [{1}] * (3 - len(counts))
     for x, y, z in product(*counts):
         inside = np.zeros(tuple(block)[::-1], bool)
@@ -95,9 +94,8 @@ def _without_launch_guard(kernel: n.Kernel) -> n.Block:
     """The body without the return of threads outside the extent of a launch, at its start."""
     extents = {p.name for p in kernel.parameters if p.origin[:1] == ("threads",)}
     for at, node in enumerate(kernel.body):
-        returns = isinstance(node, n.If) and all(isinstance(one, n.Return) for one in node.then)
-        if returns and any(
-            isinstance(part, n.Variable) and part.name in extents for part in walk(node.condition)
-        ):
+        if not isinstance(node, n.If) or not all(isinstance(one, n.Return) for one in node.then):
+            continue
+        if any(isinstance(one, n.Variable) and one.name in extents for one in walk(node.condition)):
             return (*kernel.body[:at], *kernel.body[at + 1 :])
     return kernel.body

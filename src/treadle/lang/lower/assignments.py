@@ -344,9 +344,9 @@ def _other_assignment(cx: Context, name: str, node: ast.AST) -> ast.AST:
             continue
         targets = each.targets if isinstance(each, ast.Assign) else [each.target]
         names = [one for target in targets for one in ast.walk(target)]
-        if any(isinstance(one, ast.Name) and one.id == name and one is not node for one in names):
-            if each.lineno > getattr(node, "lineno", 0):
-                return each
+        named = any(isinstance(one, ast.Name) and one.id == name for one in names)
+        if named and each.lineno > getattr(node, "lineno", 0):
+            return each
     return node
 
 
