@@ -6,10 +6,13 @@ they are computed when their elements are needed. `x.td` is the tensor of treadl
 What NumPy has and this has not raises an AttributeError that says why; `np.missing()` lists it.
 """
 
+import sys as _sys
+from typing import Any as _Any
+
 import numpy as _numpy  # noqa: ICN001
 
 from treadle.core.deferred_imports import exports
-from treadle.numpy.absent import MISSING
+from treadle.numpy.absent import MISSING, RENAMED
 from treadle.numpy.table import entries
 from treadle.numpy.ufunc_names import ALIASES, UFUNCS
 
@@ -24,7 +27,7 @@ _OWN = (
     "uint16 uint32 uint64 uint8 uintc uintp ulong ulonglong unsignedinteger ushort"
 )
 NAMES = {
-    "treadle.numpy.arrays": "ndarray wrap",
+    "treadle.numpy.arrays": "ndarray",
     "treadle.numpy.attributes": "flatiter",
     "treadle.numpy.broadcasting": "broadcast",
     "treadle.numpy.callbacks": (
@@ -40,12 +43,34 @@ NAMES = {
     "treadle.numpy.absent": "missing",
     "treadle.numpy.settings": (
         "can_cast common_type finfo get_device iinfo isscalar iterable min_scalar_type result_type "
-        "set_device"
+        "set_device wrap"
     ),
     "treadle.numpy.ufuncs": f"ufunc {UFUNCS} {' '.join(ALIASES)}",
     "numpy": _OWN,
 }
-__all__, __getattr__, __dir__ = exports(
-    __name__, NAMES, "fft lib linalg random testing typing", MISSING
-)
+__all__, _find, __dir__ = exports(__name__, NAMES, "fft lib linalg random testing typing", MISSING)
+
+
+def __getattr__(name: str) -> _Any:
+    """A name, imported when it is first used; of one that NumPy had, what NumPy says."""
+    try:
+        return _find(name)
+    except AttributeError:
+        said = "" if name in MISSING or name.startswith("__") else _past(name)
+        if not said:
+            raise
+        raise AttributeError(said, name=name, obj=_sys.modules[__name__]) from None
+
+
+def _past(name: str) -> str:
+    """What is said of a name that NumPy no longer has, or never had."""
+    if name in RENAMED:
+        return f"module {__name__!r} has no attribute {name!r}: NumPy calls it np.{RENAMED[name]}"
+    try:
+        getattr(_numpy, name)
+    except AttributeError as error:
+        return str(error).replace("module 'numpy'", f"module {__name__!r}")
+    return ""
+
+
 __version__ = _numpy.__version__

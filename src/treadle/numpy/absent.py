@@ -14,7 +14,7 @@ _ROOTS = (
 _TEXT = "strings have no form for devices: use NumPy's own"
 _DATES = "dates have no form for devices: use numbers, or NumPy's own"
 _MATRIX = "np.matrix is not here: use arrays of two axes and @"
-_LIBRARY = "it is of NumPy's own library"
+_LIBRARY = "it is of NumPy's own library: import numpy for it"
 _STATE = (
     "there is no state of floating-point errors on devices: nothing warns, and nothing is raised"
 )
@@ -94,9 +94,20 @@ MISSING: dict[str, str] = {
     "vectorize": "write @td.elementwise, which compiles a function of numbers for arrays",
     "void": "use one array a field, or @td.struct",
 }
-_NO_SAMPLER = "there is no sampler of it for devices yet"
+# Names that NumPy has no more, and does not explain itself.
+RENAMED = {
+    "alltrue": "all",
+    "cumproduct": "cumprod",
+    "in1d": "isin",
+    "msort": "sort",
+    "product": "prod",
+    "row_stack": "vstack",
+    "sometrue": "any",
+    "trapz": "trapezoid",
+}
 _NO_BITS = "draws are by treadle's generator: np.random.default_rng(seed)"
 _NO_MEMORY = "memory of devices has no such view: x.td.numpy() is NumPy's own array"
+_NO_ADDRESS = "numpy.asarray(x) is NumPy's own array, which has it"
 _STRUCTS = "use one array a field, or @td.struct"
 
 
@@ -107,21 +118,11 @@ def _within(space: str, names: str) -> list[str]:
 # The same of other modules and classes, for the reference and for their errors.
 WITHIN: dict[str, str] = {
     **dict.fromkeys(
-        _within("random", "hypergeometric logseries noncentral_f vonmises zipf"),
-        _NO_SAMPLER,
-    ),
-    **dict.fromkeys(
-        _within(
-            "random.Generator",
-            "hypergeometric logseries multivariate_hypergeometric noncentral_f vonmises zipf",
-        ),
-        _NO_SAMPLER,
-    ),
-    **dict.fromkeys(
         _within("random", "BitGenerator MT19937 PCG64 PCG64DXSM Philox SFC64 SeedSequence"),
         _NO_BITS,
     ),
     **dict.fromkeys(["ndarray.ctypes"], _NO_MEMORY),
+    "ndarray.__array_interface__": _NO_ADDRESS,
     **dict.fromkeys(["ndarray.getfield", "ndarray.setfield"], _STRUCTS),
 }
 

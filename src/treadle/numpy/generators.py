@@ -10,10 +10,40 @@ import numpy as np
 
 import treadle as td
 from treadle.numpy import promotion
+from treadle.numpy.absent import WITHIN
 from treadle.numpy.arrays import HELD, ndarray, unwrapped, value_of
 from treadle.numpy.operations import creation, operands
 from treadle.runtime.devices import Device
+from treadle.tensor.random import rejection
 from treadle.tensor.tensor import Tensor as Inner
+
+
+class BitGenerator:
+    """What `rng.bit_generator` is: treadle's generator (`td`), with NumPy's `state`, a dict that
+    may be kept and set again."""
+
+    def __init__(self, generator: td.Generator) -> None:
+        self.td = generator
+
+    @property
+    def state(self) -> dict[str, Any]:
+        """The seed and the position."""
+        seed, position = self.td.get_state()
+        return {"bit_generator": "treadle", "state": {"seed": seed, "position": position}}
+
+    @state.setter
+    def state(self, value: Any) -> None:
+        if not isinstance(value, dict):
+            raise TypeError("state must be a dict")
+        if value.get("bit_generator") != "treadle":
+            raise ValueError(
+                "state must be for a treadle PRNG: draws are by treadle's generator, which cannot "
+                "continue one of NumPy's"
+            )
+        self.td.set_state((value["state"]["seed"], value["state"]["position"]))
+
+    def __repr__(self) -> str:
+        return f"BitGenerator({self.td!r})"
 
 
 class Generator:
@@ -26,13 +56,19 @@ class Generator:
     """
 
     def __init__(self, generator: Any = None, device: Any = None) -> None:
+        generator = generator.td if isinstance(generator, BitGenerator) else generator
         self._generator = generator if isinstance(generator, td.Generator) else td.Generator()
         self._device = device
 
     @property
-    def bit_generator(self) -> td.Generator:
-        """Treadle's generator, whose state is a seed and a position."""
-        return self._generator
+    def bit_generator(self) -> BitGenerator:
+        """Treadle's generator, whose `state` is a seed and a position."""
+        return BitGenerator(self._generator)
+
+    def __getattr__(self, name: str) -> Any:
+        reason = WITHIN.get(f"random.Generator.{name}")
+        said = f": {reason}" if reason else ""
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}{said}")
 
     def __repr__(self) -> str:
         return f"Generator({self._generator!r})"
@@ -412,6 +448,97 @@ class Generator:
         made = td.sum(td.expand_dims(chosen, axis=-1) == each, axis=-2)
         return _result(made.to(promotion.default_integer(where)))
 
+    def vonmises(self, mu: Any, kappa: Any, size: Any = None) -> Any:
+        """Angles near mu, from -pi to pi, of density in proportion to exp(kappa cos(x - mu))."""
+        u, (mu, kappa) = self._uniform(size, mu, _not_negative("kappa", kappa))
+        found = rejection.von_mises(_spread(kappa, u), self._generator) + mu
+        return _result(td.remainder(found + math.pi, 2 * math.pi) - math.pi)
+
+    def zipf(self, a: Any, size: Any = None) -> Any:
+        """Whole numbers from 1 on, of probability in proportion to k ** -a."""
+        if isinstance(a, (int, float, np.number)) and not float(a) > 1:
+            raise ValueError("a <= 1 or a is NaN")
+        u, (a,) = self._uniform(size, a)
+        kind = promotion.default_integer(u.device)
+        most = float(2 ** (8 * kind.itemsize - 1)) * (1 - 2**-20)
+        return _result(rejection.zipf(_spread(a, u), most, self._generator).to(kind))
+
+    def logseries(self, p: Any, size: Any = None) -> Any:
+        """Whole numbers from 1 on, of probability in proportion to p**k / k (Kemp, 1981)."""
+        if isinstance(p, (int, float, np.number)) and not 0 <= float(p) < 1:
+            raise ValueError("p < 0, p >= 1 or p is NaN")
+        u, (p,) = self._uniform(size, p)
+        p = _spread(p, u)
+        v = td.random.uniform(u.shape, dtype=u.dtype, device=u.device, generator=self._generator)
+        q = -td.expm1(v * td.log1p(-p))
+        u, q = 1 - u, td.maximum(q, td.finfo(q.dtype).smallest_normal)
+        many = td.floor(1 + td.log(u) / td.log(q))
+        found = td.where(u <= q * q, many, td.where(u <= q, 2.0, 1.0))
+        # With p = 0 all are 1.
+        found = td.where(u < p, td.maximum(found, 1.0), 1.0)
+        return _result(found.to(promotion.default_integer(found.device)))
+
+    def noncentral_f(self, dfnum: Any, dfden: Any, nonc: Any, size: Any = None) -> Any:
+        """The F distribution whose numerator is not central."""
+        top = self.noncentral_chisquare(_positive("dfnum", dfnum), nonc, size)
+        shape = top.shape if size is None and type(top) is ndarray else size
+        low = self.chisquare(_positive("dfden", dfden), shape)
+        return (top / dfnum) / (low / dfden)
+
+    def hypergeometric(self, ngood: Any, nbad: Any, nsample: Any, size: Any = None) -> Any:
+        """How many of `nsample` things that are drawn are good, of `ngood` good and `nbad` bad
+        ones: numbers, not arrays (NotImplementedError)."""
+        counts = []
+        for name, each in (("ngood", ngood), ("nbad", nbad), ("nsample", nsample)):
+            given = operands.host(unwrapped(each))
+            if given.ndim:
+                raise NotImplementedError(
+                    f"hypergeometric takes numbers, and {name} is an array: draw for each of its "
+                    "elements"
+                )
+            if int(given) < 0:
+                raise ValueError(f"{name} < 0")
+            counts.append(int(given))
+        good, bad, drawn = counts
+        if drawn > good + bad:
+            raise ValueError("ngood + nbad < nsample")
+        where = self._where()
+        first = max(0, drawn - bad)
+        chances = _hypergeometric(good, bad, drawn)
+        shape = () if size is None else operands.shape_of(unwrapped(size))
+        weights = td.asarray(np.cumsum(chances)[:-1], dtype=promotion.default_float(where),
+                             device=where)  # fmt: skip
+        u = td.random.uniform(shape, dtype=weights.dtype, device=where, generator=self._generator)
+        found = td.searchsorted(weights, u.reshape(-1), side="right").reshape(shape) + first
+        return _result(found.to(promotion.default_integer(where)))
+
+    def multivariate_hypergeometric(
+        self, colors: Any, nsample: int, size: Any = None, method: str = "marginals"
+    ) -> Any:
+        """How many of each color are among `nsample` things that are drawn. A draw orders all
+        things; `method` has no effect."""
+        if method not in ("marginals", "count"):
+            raise ValueError('method must be "count" or "marginals".')
+        counts = operands.host(unwrapped(colors)).astype(np.int64)
+        if counts.ndim != 1 or (counts < 0).any():
+            raise ValueError("colors must be a one-dimensional sequence of nonnegative integers.")
+        if not 0 <= int(nsample) <= counts.sum():
+            raise ValueError("nsample must be nonnegative, and must not exceed sum(colors).")
+        where = self._where()
+        shape = () if size is None else operands.shape_of(unwrapped(size))
+        kind = promotion.default_integer(where)
+        things = td.asarray(np.repeat(np.arange(counts.size), counts), dtype=kind, device=where)
+        keys = td.random.uniform(
+            (*shape, things.size),
+            dtype=promotion.default_float(where),
+            device=where,
+            generator=self._generator,
+        )
+        taken = things[td.argsort(keys, axis=-1)[..., : int(nsample)]]
+        each = td.arange(counts.size, dtype=kind, device=where)
+        made = td.sum(td.expand_dims(taken, axis=-1) == each, axis=-2)
+        return _result(made.to(kind))
+
     def multivariate_normal(
         self,
         mean: Any,
@@ -442,6 +569,22 @@ class Generator:
         )
         _, s, vh = td.linalg.svd(spread)
         return _result(td.matmul(z, td.sqrt(s).reshape((-1, 1)) * vh) + center)
+
+
+def _spread(parameter: Any, like: Inner) -> Inner:
+    """A parameter, a number or an array, in the shape and dtype of draws."""
+    given = td.asarray(parameter, dtype=like.dtype, device=like.device)
+    return td.broadcast_to(given, like.shape)
+
+
+def _hypergeometric(good: int, bad: int, drawn: int) -> Any:
+    """The probabilities of all counts, from their ratios."""
+    first, last = max(0, drawn - bad), min(drawn, good)
+    k = np.arange(first, last, dtype=np.float64)
+    ratios = (good - k) * (drawn - k) / ((k + 1) * (bad - drawn + k + 1))
+    logs = np.concatenate(([0.0], np.cumsum(np.log(ratios))))
+    chances = np.exp(logs - logs.max())
+    return chances / chances.sum()
 
 
 def number(drawn: Any) -> Any:

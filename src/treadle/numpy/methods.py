@@ -5,12 +5,13 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-from treadle.core.deferred_imports import DeferredAttribute, importing
+from treadle.core.deferred_imports import DeferredAttribute, Elsewhere, importing
+from treadle.numpy.absent import WITHIN
 from treadle.numpy.table import Entry, entries, function_of
 
 # Of arrays and their elements.
 OPERATORS = (
-    "abs add and array array_function array_ufunc bool complex contains copy deepcopy divmod "
+    "abs add and array array_function array_namespace array_ufunc bool complex contains copy deepcopy divmod "
     "dlpack dlpack_device eq float floordiv format ge getitem gt index int invert iter le len "
     "lshift lt matmul mod mul ne neg or pos pow radd rand rdivmod reduce repr rfloordiv "
     "rlshift rmatmul rmod rmul ror round rpow rrshift rshift rsub rtruediv rxor str sub "
@@ -76,6 +77,12 @@ def add_to(values: type, array: type) -> None:
         name, _, function = each.partition("=")
         owner = array if name in _IN_PLACE_METHODS else values
         DeferredAttribute(_ATTRIBUTES, function or name).add_to(owner, name)
+    for path, advice in WITHIN.items():
+        space, _, name = path.rpartition(".")
+        if space == "ndarray":
+            absent = Elsewhere(advice)
+            absent.__set_name__(array, name)
+            setattr(array, name, absent)
     for entry in entries():
         if "m" in entry.flags:
             _Method(entry).add_to(values, entry.name)

@@ -280,12 +280,17 @@ def _array(self: Values, dtype: Any = None, copy: bool | None = None) -> np.ndar
 def _array_ufunc(
     self: Values, function: np.ufunc, method: str, *inputs: Any, **keywords: Any
 ) -> Any:
-    """A ufunc of NumPy's itself on an array of this module: the ufunc of this module."""
+    """A ufunc of NumPy's itself on an array of this module: the ufunc of this module. What writes
+    into an array of NumPy's own (`h += x`, `out=h`) is computed by NumPy, with the elements read.
+    """
     outs = keywords.get("out", ())
-    if any(isinstance(each, np.ndarray) for each in outs):
-        raise TypeError(
-            "NumPy's own arrays as out= of treadle.numpy's: use a + b, or copy with np.asarray"
-        )
+    if any(isinstance(each, np.ndarray) for each in outs) or (
+        method == "at" and isinstance(inputs[0], np.ndarray)
+    ):
+        return getattr(function, method)(*_read(inputs), **_read(keywords))
+    if function.signature is not None:  # matmul and its like are functions here
+        place = getattr(import_module("treadle.numpy"), function.__name__)
+        return place(*inputs, **({**keywords, "out": outs[0]} if outs else keywords))
     found = getattr(ufuncs.named(function.__name__), method)
     if outs and len(outs) == 1:
         keywords["out"] = outs[0]
@@ -296,7 +301,12 @@ def _array_function(
     self: Values, function: Callable[..., Any], types: Any, args: Any, kwargs: Any
 ) -> Any:
     """A function of NumPy's itself on an array of this module: the function of this module, or
-    TypeError if it has none."""
+    TypeError if it has none. What writes into an array of NumPy's own is NumPy's."""
+    written = [kwargs.get("out")]
+    if function.__name__ in _WRITERS:
+        written += [args[0] if args else None, kwargs.get("dst"), kwargs.get("a")]
+    if any(isinstance(each, np.ndarray) for each in written):
+        return function(*_read(args), **_read(kwargs))
     path = f"{function.__module__}.{function.__name__}".split(".")
     place: Any = import_module("treadle.numpy")
     try:
@@ -306,6 +316,26 @@ def _array_function(
     except AttributeError as error:
         raise TypeError(f"{error}; np.asarray(x.td.numpy()) is NumPy's own array") from None
     return place(*args, **kwargs)
+
+
+# NumPy's functions that write into their first argument.
+_WRITERS = frozenset(["copyto", "fill_diagonal", "place", "put", "put_along_axis", "putmask"])
+
+
+def _read(value: Any) -> Any:
+    """Arrays of this module as NumPy's own, also within tuples, lists and dicts."""
+    if isinstance(value, Values):
+        return value._inner.__array__()
+    if type(value) in (tuple, list):
+        return type(value)([_read(each) for each in value])
+    if type(value) is dict:
+        return {key: _read(each) for key, each in value.items()}
+    return value
+
+
+def _array_namespace(self: Values, *, api_version: str | None = None) -> Any:
+    """The module whose functions take these arrays, for code of the Array API."""
+    return import_module("treadle.numpy")
 
 
 def _reduce(self: Values) -> Any:
@@ -355,6 +385,7 @@ OPERATORS: dict[str, Any] = {
     **{f"__{short}__": _unary(name) for short, name in UNARY.items()},
     "__array__": _array,
     "__array_function__": _array_function,
+    "__array_namespace__": _array_namespace,
     "__array_ufunc__": _array_ufunc,
     "__bool__": _bool,
     "__complex__": lambda self: complex(_number(self)),

@@ -8,7 +8,7 @@ from typing import Any
 
 import treadle as td
 from treadle.numpy.absent import WITHIN
-from treadle.numpy.generators import Generator, number, seed_of
+from treadle.numpy.generators import BitGenerator, Generator, number, seed_of
 from treadle.tensor.generator import default_generator
 
 _METHODS = [
@@ -21,13 +21,16 @@ _METHODS = [
     "gamma",
     "geometric",
     "gumbel",
+    "hypergeometric",
     "laplace",
     "logistic",
     "lognormal",
+    "logseries",
     "multinomial",
     "multivariate_normal",
     "negative_binomial",
     "noncentral_chisquare",
+    "noncentral_f",
     "normal",
     "pareto",
     "permutation",
@@ -42,8 +45,10 @@ _METHODS = [
     "standard_t",
     "triangular",
     "uniform",
+    "vonmises",
     "wald",
     "weibull",
+    "zipf",
 ]
 _LEGACY = [
     "choice",
@@ -139,7 +144,7 @@ def default_rng(seed: Any = None, device: Any = None) -> Generator:
     """
     if isinstance(seed, Generator):
         return seed
-    if isinstance(seed, td.Generator):
+    if isinstance(seed, (td.Generator, BitGenerator)):
         return Generator(seed, device)
     return Generator(td.Generator(seed_of(seed)), device)
 

@@ -9,8 +9,10 @@ import numpy as np
 
 from treadle.core.dtypes import DType
 from treadle.numpy import promotion
-from treadle.numpy.arrays import Values, unwrapped
+from treadle.numpy.arrays import Values, ndarray, unwrapped
+from treadle.numpy.arrays import wrap as shown
 from treadle.runtime import devices
+from treadle.tensor.tensor import Tensor
 
 
 def set_device(device: Any) -> None:
@@ -25,6 +27,23 @@ def set_device(device: Any) -> None:
     >>> np.set_device(None)
     """
     devices.set_default_device(device)
+
+
+def wrap(inner: Any) -> ndarray:
+    """A tensor of treadle as an array of the same elements. TypeError for anything else.
+
+    >>> import treadle as td
+    >>> import treadle.numpy as np
+    >>> np.wrap(td.arange(3, device="cpu"))
+    array([0, 1, 2], dtype=int32)
+    """
+    if type(inner) is not Tensor:
+        kind = f"{type(inner).__module__}.{type(inner).__name__}"
+        raise TypeError(
+            f"wrap takes a tensor of treadle, not {kind}: np.asarray takes numbers, sequences and "
+            "arrays"
+        )
+    return shown(inner)
 
 
 def get_device() -> devices.Device:

@@ -140,31 +140,6 @@ _NAMES = {
         "cpu mtia get_device_module Tensor.ipu Tensor.mtia Tensor.xpu Tensor.to_mkldnn"
     ),
     "it is a setting of a library that is not used here": ("init_num_threads get_file_path"),
-    "its draws are not there: torch.distributions has normal, uniform, exponential, Laplace and "
-    "Bernoulli variables, classes, and others of such draws": (
-        "distributions.Beta distributions.Chi2 distributions.ContinuousBernoulli "
-        "distributions.Dirichlet distributions.ExponentialFamily distributions.FisherSnedecor "
-        "distributions.Gamma distributions.GeneralizedPareto distributions.HalfCauchy "
-        "distributions.InverseGamma distributions.Kumaraswamy distributions.LKJCholesky "
-        "distributions.LowRankMultivariateNormal distributions.MixtureSameFamily "
-        "distributions.Multinomial distributions.NegativeBinomial distributions.Pareto "
-        "distributions.Poisson distributions.RelaxedBernoulli "
-        "distributions.RelaxedOneHotCategorical distributions.StudentT distributions.VonMises "
-        "distributions.Weibull distributions.Wishart distributions.LogisticNormal"
-    ),
-    "draw, and compute with what was drawn: the density of the result is yours to write": (
-        "distributions.TransformedDistribution distributions.biject_to distributions.transform_to "
-        "distributions.AbsTransform distributions.AffineTransform distributions.CatTransform "
-        "distributions.ComposeTransform distributions.CorrCholeskyTransform "
-        "distributions.CumulativeDistributionTransform distributions.ExpTransform "
-        "distributions.IndependentTransform distributions.LowerCholeskyTransform "
-        "distributions.PositiveDefiniteTransform distributions.PowerTransform "
-        "distributions.ReshapeTransform distributions.SigmoidTransform "
-        "distributions.SoftplusTransform distributions.TanhTransform "
-        "distributions.SoftmaxTransform distributions.StackTransform "
-        "distributions.StickBreakingTransform distributions.Transform "
-        "distributions.identity_transform"
-    ),
     "weights from the Hub are read by other packages: load their state dict": "hub",
     "draws are those of treadle.torch's functions": "quasirandom thread_safe_generator "
     "random.thread_safe_generator",

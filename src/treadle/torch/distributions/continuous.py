@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, ClassVar
 
 import treadle.torch as torch
+from treadle.torch.distributions import constraints
 from treadle.torch.distributions.distribution import (
     EULER,
     HALF_LOG_2_PI,
@@ -18,15 +19,18 @@ from treadle.torch.tensors import Tensor
 class _Scaled(Distribution):
     """`loc + scale * z` of a fixed distribution of z."""
 
+    arg_constraints: ClassVar[dict[str, Any]] = {
+        "loc": constraints.real,
+        "scale": constraints.positive,
+    }  # type: ignore[misc]
+    support: Any = constraints.real
+    _arguments: tuple[tuple[str, int], ...] = (("loc", 0), ("scale", 0))
+
     has_rsample = True
 
     def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None) -> None:
         self.loc, self.scale = broadcast(loc, scale)
-        super().__init__(self.loc.shape)
-
-    def expand(self, batch_shape: Any) -> Any:
-        """The same distribution for a larger batch."""
-        return type(self)(self.loc.expand(batch_shape), self.scale.expand(batch_shape))
+        super().__init__(self.loc.shape, validate_args=validate_args)
 
     def _standard(self, value: Tensor) -> Tensor:
         return (value - self.loc) / self.scale
@@ -35,7 +39,7 @@ class _Scaled(Distribution):
         # Never 0 or 1, of which logarithms and quantiles are infinite.
         tiny = float(torch.finfo(self.loc.dtype).eps)
         drawn = torch.rand(
-            self._extended(sample_shape), dtype=self.loc.dtype, device=self.loc.device
+            self._extended_shape(sample_shape), dtype=self.loc.dtype, device=self.loc.device
         )
         return drawn.clamp(tiny / 2, 1 - tiny)
 
@@ -67,16 +71,18 @@ class Normal(_Scaled):
 
     def rsample(self, sample_shape: Any = ()) -> Tensor:
         """Draws with derivatives by loc and scale."""
-        shape = self._extended(sample_shape)
+        shape = self._extended_shape(sample_shape)
         drawn = torch.randn(shape, dtype=self.loc.dtype, device=self.loc.device)
         return self.loc + self.scale * drawn
 
     def log_prob(self, value: Tensor) -> Tensor:
         """The logarithm of the density."""
+        self._checked(value)
         return -0.5 * self._standard(value) ** 2 - self.scale.log() - HALF_LOG_2_PI
 
     def cdf(self, value: Tensor) -> Tensor:
         """The probability of at most a value."""
+        self._checked(value)
         return 0.5 * torch.erfc(-self._standard(value) / math.sqrt(2))
 
     def icdf(self, value: Tensor) -> Tensor:
@@ -91,10 +97,17 @@ class Normal(_Scaled):
 class LogNormal(_Scaled):
     """The exponential of a normal distribution."""
 
+    support = constraints.positive
+
     @property
     def mean(self) -> Tensor:
         """The expectation."""
         return (self.loc + self.scale**2 / 2).exp()
+
+    @property
+    def mode(self) -> Tensor:
+        """The most probable value."""
+        return (self.loc - self.scale.square()).exp()
 
     @property
     def variance(self) -> Tensor:
@@ -104,23 +117,25 @@ class LogNormal(_Scaled):
 
     def rsample(self, sample_shape: Any = ()) -> Tensor:
         """Draws with derivatives."""
-        return Normal(self.loc, self.scale).rsample(sample_shape).exp()
+        return Normal(self.loc, self.scale, False).rsample(sample_shape).exp()
 
     def log_prob(self, value: Tensor) -> Tensor:
         """The logarithm of the density."""
-        return Normal(self.loc, self.scale).log_prob(value.log()) - value.log()
+        self._checked(value)
+        return Normal(self.loc, self.scale, False).log_prob(value.log()) - value.log()
 
     def cdf(self, value: Tensor) -> Tensor:
         """The probability of at most a value."""
-        return Normal(self.loc, self.scale).cdf(value.log())
+        self._checked(value)
+        return Normal(self.loc, self.scale, False).cdf(value.log())
 
     def icdf(self, value: Tensor) -> Tensor:
         """The quantile."""
-        return Normal(self.loc, self.scale).icdf(value).exp()
+        return Normal(self.loc, self.scale, False).icdf(value).exp()
 
     def entropy(self) -> Tensor:
         """The entropy."""
-        return Normal(self.loc, self.scale).entropy() + self.loc
+        return Normal(self.loc, self.scale, False).entropy() + self.loc
 
 
 class Laplace(_Scaled):
@@ -144,10 +159,12 @@ class Laplace(_Scaled):
 
     def log_prob(self, value: Tensor) -> Tensor:
         """The logarithm of the density."""
+        self._checked(value)
         return -(2 * self.scale).log() - self._standard(value).abs()
 
     def cdf(self, value: Tensor) -> Tensor:
         """The probability of at most a value."""
+        self._checked(value)
         z = self._standard(value)
         return 0.5 - 0.5 * z.sign() * torch.expm1(-z.abs())
 
@@ -170,6 +187,11 @@ class Gumbel(_Scaled):
         return self.loc + self.scale * EULER
 
     @property
+    def mode(self) -> Tensor:
+        """The most probable value."""
+        return self.loc
+
+    @property
     def variance(self) -> Tensor:
         """The variance."""
         return math.pi**2 / 6 * self.scale**2
@@ -180,11 +202,13 @@ class Gumbel(_Scaled):
 
     def log_prob(self, value: Tensor) -> Tensor:
         """The logarithm of the density."""
+        self._checked(value)
         z = self._standard(value)
         return -z - (-z).exp() - self.scale.log()
 
     def cdf(self, value: Tensor) -> Tensor:
         """The probability of at most a value."""
+        self._checked(value)
         return (-(-self._standard(value)).exp()).exp()
 
     def icdf(self, value: Tensor) -> Tensor:
@@ -205,6 +229,11 @@ class Cauchy(_Scaled):
         return torch.full_like(self.loc, math.nan)
 
     @property
+    def mode(self) -> Tensor:
+        """The most probable value."""
+        return self.loc
+
+    @property
     def variance(self) -> Tensor:
         """Infinity."""
         return torch.full_like(self.loc, math.inf)
@@ -215,10 +244,12 @@ class Cauchy(_Scaled):
 
     def log_prob(self, value: Tensor) -> Tensor:
         """The logarithm of the density."""
+        self._checked(value)
         return -math.log(math.pi) - self.scale.log() - torch.log1p(self._standard(value) ** 2)
 
     def cdf(self, value: Tensor) -> Tensor:
         """The probability of at most a value."""
+        self._checked(value)
         return self._standard(value).atan() / math.pi + 0.5
 
     def icdf(self, value: Tensor) -> Tensor:
@@ -233,17 +264,22 @@ class Cauchy(_Scaled):
 class HalfNormal(_Scaled):
     """The distance of a normal variable from its mean."""
 
-    def __init__(self, scale: Any, validate_args: bool | None = None) -> None:
-        super().__init__(0.0, scale)
+    arg_constraints: ClassVar[dict[str, Any]] = {"scale": constraints.positive}  # type: ignore[misc]
+    support = constraints.nonnegative
+    _arguments = (("scale", 0),)
 
-    def expand(self, batch_shape: Any) -> Any:
-        """The same distribution for a larger batch."""
-        return HalfNormal(self.scale.expand(batch_shape))
+    def __init__(self, scale: Any, validate_args: bool | None = None) -> None:
+        super().__init__(0.0, scale, validate_args)
 
     @property
     def mean(self) -> Tensor:
         """The expectation."""
         return self.scale * math.sqrt(2 / math.pi)
+
+    @property
+    def mode(self) -> Tensor:
+        """The most probable value."""
+        return torch.zeros_like(self.scale)
 
     @property
     def variance(self) -> Tensor:
@@ -252,43 +288,113 @@ class HalfNormal(_Scaled):
 
     def rsample(self, sample_shape: Any = ()) -> Tensor:
         """Draws with derivatives."""
-        return Normal(self.loc, self.scale).rsample(sample_shape).abs()
+        return Normal(self.loc, self.scale, False).rsample(sample_shape).abs()
 
     def log_prob(self, value: Tensor) -> Tensor:
         """The logarithm of the density."""
-        log = Normal(self.loc, self.scale).log_prob(value) + math.log(2)
+        self._checked(value)
+        log = Normal(self.loc, self.scale, False).log_prob(value) + math.log(2)
         return torch.where(value >= 0, log, -math.inf)
 
     def cdf(self, value: Tensor) -> Tensor:
         """The probability of at most a value."""
-        return 2 * Normal(self.loc, self.scale).cdf(value) - 1
+        self._checked(value)
+        return 2 * Normal(self.loc, self.scale, False).cdf(value) - 1
 
     def icdf(self, value: Tensor) -> Tensor:
         """The quantile."""
-        return Normal(self.loc, self.scale).icdf((value + 1) / 2)
+        return Normal(self.loc, self.scale, False).icdf((value + 1) / 2)
 
     def entropy(self) -> Tensor:
         """The entropy."""
-        return Normal(self.loc, self.scale).entropy() - math.log(2)
+        return Normal(self.loc, self.scale, False).entropy() - math.log(2)
+
+
+class HalfCauchy(_Scaled):
+    """The distance of a Cauchy variable from its middle."""
+
+    arg_constraints: ClassVar[dict[str, Any]] = {  # type: ignore[misc]
+        "scale": constraints.positive
+    }
+    support = constraints.nonnegative
+    _arguments = (("scale", 0),)
+
+    def __init__(self, scale: Any, validate_args: bool | None = None) -> None:
+        super().__init__(0.0, scale, validate_args)
+
+    @property
+    def mean(self) -> Tensor:
+        """Infinity."""
+        return torch.full_like(self.scale, math.inf)
+
+    @property
+    def mode(self) -> Tensor:
+        """0."""
+        return torch.zeros_like(self.scale)
+
+    @property
+    def variance(self) -> Tensor:
+        """Infinity."""
+        return torch.full_like(self.scale, math.inf)
+
+    def rsample(self, sample_shape: Any = ()) -> Tensor:
+        """Draws with derivatives."""
+        return self._whole().rsample(sample_shape).abs()
+
+    def _whole(self) -> Cauchy:
+        return Cauchy(self.loc, self.scale, False)
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        """The logarithm of the density."""
+        self._checked(value)
+        return torch.where(value >= 0, self._whole().log_prob(value) + math.log(2), -math.inf)
+
+    def cdf(self, value: Tensor) -> Tensor:
+        """The probability of at most a value."""
+        self._checked(value)
+        return 2 * self._whole().cdf(value) - 1
+
+    def icdf(self, value: Tensor) -> Tensor:
+        """The quantile."""
+        return self._whole().icdf((value + 1) / 2)
+
+    def entropy(self) -> Tensor:
+        """The entropy."""
+        return self._whole().entropy() - math.log(2)
 
 
 class Uniform(Distribution):
     """All numbers from `low` to below `high` alike."""
 
     has_rsample = True
+    _arguments = (("low", 0), ("high", 0))
 
     def __init__(self, low: Any, high: Any, validate_args: bool | None = None) -> None:
         self.low, self.high = broadcast(low, high)
-        super().__init__(self.low.shape)
+        super().__init__(self.low.shape, validate_args=validate_args)
 
-    def expand(self, batch_shape: Any) -> Any:
-        """The same distribution for a larger batch."""
-        return Uniform(self.low.expand(batch_shape), self.high.expand(batch_shape))
+    @property
+    def arg_constraints(self) -> dict[str, Any]:
+        """What the parameters may be."""
+        return {
+            "low": constraints.less_than(self.high),
+            "high": constraints.greater_than(self.low),
+        }
+
+    @constraints.dependent_property()
+    def support(self) -> Any:
+        """What values may be."""
+        return constraints.interval(self.low, self.high)
 
     @property
     def mean(self) -> Tensor:
         """The middle."""
         return (self.low + self.high) / 2
+
+    @property
+    def mode(self) -> Tensor:
+        """NaN: all values are alike."""
+        return torch.full_like(self.low, math.nan)
 
     @property
     def variance(self) -> Tensor:
@@ -298,17 +404,19 @@ class Uniform(Distribution):
     def rsample(self, sample_shape: Any = ()) -> Tensor:
         """Draws with derivatives."""
         drawn = torch.rand(
-            self._extended(sample_shape), dtype=self.low.dtype, device=self.low.device
+            self._extended_shape(sample_shape), dtype=self.low.dtype, device=self.low.device
         )
         return self.low + drawn * (self.high - self.low)
 
     def log_prob(self, value: Tensor) -> Tensor:
         """The logarithm of the density."""
+        self._checked(value)
         within = (value >= self.low) & (value < self.high)
         return torch.where(within, -(self.high - self.low).log(), -math.inf)
 
     def cdf(self, value: Tensor) -> Tensor:
         """The probability of at most a value."""
+        self._checked(value)
         return ((value - self.low) / (self.high - self.low)).clamp(0, 1)
 
     def icdf(self, value: Tensor) -> Tensor:
@@ -323,15 +431,15 @@ class Uniform(Distribution):
 class Exponential(Distribution):
     """The density `rate * exp(-rate * x)`."""
 
+    arg_constraints: ClassVar[dict[str, Any]] = {"rate": constraints.positive}  # type: ignore[misc]
+    support = constraints.nonnegative
+    _arguments = (("rate", 0),)
+
     has_rsample = True
 
     def __init__(self, rate: Any, validate_args: bool | None = None) -> None:
         (self.rate,) = broadcast(rate)
-        super().__init__(self.rate.shape)
-
-    def expand(self, batch_shape: Any) -> Any:
-        """The same distribution for a larger batch."""
-        return Exponential(self.rate.expand(batch_shape))
+        super().__init__(self.rate.shape, validate_args=validate_args)
 
     @property
     def mean(self) -> Tensor:
@@ -344,6 +452,11 @@ class Exponential(Distribution):
         return self.rate.reciprocal()
 
     @property
+    def mode(self) -> Tensor:
+        """The most probable value."""
+        return torch.zeros_like(self.rate)
+
+    @property
     def variance(self) -> Tensor:
         """1 / rate**2."""
         return self.rate**-2
@@ -351,16 +464,18 @@ class Exponential(Distribution):
     def rsample(self, sample_shape: Any = ()) -> Tensor:
         """Draws with derivatives."""
         drawn = torch.rand(
-            self._extended(sample_shape), dtype=self.rate.dtype, device=self.rate.device
+            self._extended_shape(sample_shape), dtype=self.rate.dtype, device=self.rate.device
         )
         return -torch.log1p(-drawn) / self.rate
 
     def log_prob(self, value: Tensor) -> Tensor:
         """The logarithm of the density."""
+        self._checked(value)
         return torch.where(value >= 0, self.rate.log() - self.rate * value, -math.inf)
 
     def cdf(self, value: Tensor) -> Tensor:
         """The probability of at most a value."""
+        self._checked(value)
         return -torch.expm1(-self.rate * value.clamp(min=0))
 
     def icdf(self, value: Tensor) -> Tensor:
@@ -370,82 +485,3 @@ class Exponential(Distribution):
     def entropy(self) -> Tensor:
         """The entropy."""
         return 1 - self.rate.log()
-
-
-class MultivariateNormal(Distribution):
-    """Normal variables that depend on each other: of mean `loc`, `(…, n)`, and a matrix `(…, n,
-    n)`, which is the covariance, its inverse (`precision_matrix`), or the covariance's Cholesky
-    factor (`scale_tril`). ValueError unless exactly one is given."""
-
-    has_rsample = True
-
-    def __init__(
-        self,
-        loc: Tensor,
-        covariance_matrix: Tensor | None = None,
-        precision_matrix: Tensor | None = None,
-        scale_tril: Tensor | None = None,
-        validate_args: bool | None = None,
-    ) -> None:
-        if sum(each is not None for each in (covariance_matrix, precision_matrix, scale_tril)) != 1:
-            raise ValueError(
-                "Exactly one of covariance_matrix or precision_matrix or scale_tril may be "
-                "specified."
-            )
-        if loc.dim() < 1:
-            raise ValueError("loc must be at least one-dimensional.")
-        if scale_tril is None:
-            if precision_matrix is not None:
-                covariance_matrix = torch.linalg.inv(precision_matrix)
-            given: Any = covariance_matrix
-            scale_tril = torch.linalg.cholesky(given)
-        shape = torch.broadcast_shapes(loc.shape[:-1], scale_tril.shape[:-2])
-        n = loc.shape[-1]
-        self.loc = loc.expand(*shape, n)
-        self.scale_tril = scale_tril.expand(*shape, n, n)
-        super().__init__(shape, (n,))
-
-    @property
-    def covariance_matrix(self) -> Tensor:
-        """The covariance."""
-        return self.scale_tril @ self.scale_tril.mT
-
-    @property
-    def precision_matrix(self) -> Tensor:
-        """The inverse of the covariance."""
-        return torch.cholesky_inverse(self.scale_tril)
-
-    @property
-    def mean(self) -> Tensor:
-        """The parameter `loc`."""
-        return self.loc
-
-    mode = mean
-
-    @property
-    def variance(self) -> Tensor:
-        """The covariance's diagonal."""
-        return (self.scale_tril**2).sum(-1)
-
-    def rsample(self, sample_shape: Any = ()) -> Tensor:
-        """Draws with derivatives."""
-        shape = self._extended(sample_shape)
-        drawn = torch.randn(shape, dtype=self.loc.dtype, device=self.loc.device)
-        return self.loc + (self.scale_tril @ drawn.unsqueeze(-1)).squeeze(-1)
-
-    def _log_root(self) -> Tensor:
-        return self.scale_tril.diagonal(dim1=-2, dim2=-1).log().sum(-1)
-
-    def log_prob(self, value: Tensor) -> Tensor:
-        """The logarithm of the density."""
-        away = (value - self.loc).unsqueeze(-1)
-        shape = torch.broadcast_shapes(away.shape[:-2], self.batch_shape)
-        n = self.event_shape[0]
-        z = torch.linalg.solve_triangular(
-            self.scale_tril.expand(*shape, n, n), away.expand(*shape, n, 1), upper=False
-        )
-        return -0.5 * (z**2).sum((-2, -1)) - n * HALF_LOG_2_PI - self._log_root()
-
-    def entropy(self) -> Tensor:
-        """The entropy."""
-        return self.event_shape[0] * (0.5 + HALF_LOG_2_PI) + self._log_root()

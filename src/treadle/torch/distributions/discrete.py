@@ -1,64 +1,88 @@
-"""Distributions of whole numbers and of classes."""
+"""Distributions of truth values and of classes."""
 
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, ClassVar
 
 import treadle.torch as torch
+from treadle.torch.distributions import constraints
 from treadle.torch.distributions.distribution import Distribution, broadcast, recorded_property
 from treadle.torch.layouts import Size
 from treadle.torch.tensors import Tensor
 
 
-class _Chosen(Distribution):
+class Chosen(Distribution):
     """Distributions given by probabilities or by their logits."""
 
-    _given: Tensor
     _by_logits: bool
+    # Dimensions of the probabilities of one event.
+    _dimensions = 0
 
-    def _choose(self, probs: Any, logits: Any) -> Tensor:
+    def _choose(self, probs: Any, logits: Any, *others: Any) -> list[Tensor]:
+        """Take one of both, in the common shape of it and others, which are returned."""
         if (probs is None) == (logits is None):
             raise ValueError("Either `probs` or `logits` must be specified, but not both.")
         self._by_logits = probs is None
-        (self._given,) = broadcast(logits if probs is None else probs)
-        return self._given
+        given, *rest = broadcast(logits if probs is None else probs, *others)
+        name = "logits" if self._by_logits else "probs"
+        if given.dim() < self._dimensions:
+            raise ValueError(f"`{name}` parameter must be at least one-dimensional.")
+        vars(self)[name] = self._normalized(given)
+        self._arguments = (*self._arguments, (name, self._dimensions))
+        return rest
 
-    def _pick(self, at: Any) -> dict[str, Any]:
-        return {"logits" if self._by_logits else "probs": at}
+    def _normalized(self, given: Tensor) -> Tensor:
+        return given
+
+    @property
+    def _given(self) -> Tensor:
+        found: Tensor = self.logits if self._by_logits else self.probs
+        return found
+
+    @property
+    def param_shape(self) -> Size:
+        """The shape of the probabilities."""
+        return Size(self._given.shape)
+
+    probs: Any
+    logits: Any
 
 
-def _support(of: _Chosen, count: int, expand: bool) -> Tensor:
+def support_of(of: Chosen, count: int, expand: bool) -> Tensor:
+    """The numbers 0 … count - 1 along a new first dimension."""
     batch = of.batch_shape
     values = torch.arange(count, device=of._given.device).view(-1, *(1 for _ in batch))
     return values.expand(-1, *batch) if expand else values
 
 
-class _Truth(_Chosen):
+class OfChance(Chosen):
     """Of a probability."""
+
+    arg_constraints: ClassVar[dict[str, Any]] = {  # type: ignore[misc]
+        "probs": constraints.unit_interval,
+        "logits": constraints.real,
+    }
 
     def __init__(
         self, probs: Any = None, logits: Any = None, validate_args: bool | None = None
     ) -> None:
-        super().__init__(self._choose(probs, logits).shape)
-
-    def expand(self, batch_shape: Any) -> Any:
-        """The same distribution for a larger batch."""
-        return type(self)(**self._pick(self._given.expand(batch_shape)))
+        self._choose(probs, logits)
+        super().__init__(self._given.shape, validate_args=validate_args)
 
     @recorded_property
     def probs(self) -> Tensor:
         """The probabilities."""
-        return self._given.sigmoid() if self._by_logits else self._given
+        found: Tensor = self.logits.sigmoid()
+        return found
 
     @recorded_property
     def logits(self) -> Tensor:
         """log(p / (1 - p))."""
-        if self._by_logits:
-            return self._given
-        eps = float(torch.finfo(self._given.dtype).eps)
-        p = self._given.clamp(eps, 1 - eps)
-        return p.log() - torch.log1p(-p)
+        eps = float(torch.finfo(self.probs.dtype).eps)
+        p = self.probs.clamp(eps, 1 - eps)
+        found: Tensor = p.log() - torch.log1p(-p)
+        return found
 
     def _log_likelihood(self, value: Tensor) -> Tensor:
         logits, value = torch.broadcast_tensors(self.logits, value)
@@ -67,7 +91,7 @@ class _Truth(_Chosen):
         )
 
 
-class Bernoulli(_Truth):
+class Bernoulli(OfChance):
     """1 with a probability, else 0.
 
     >>> import treadle.torch as torch
@@ -75,10 +99,19 @@ class Bernoulli(_Truth):
     tensor(0.2500)
     """
 
+    support = constraints.boolean
+    has_enumerate_support = True
+
     @property
     def mean(self) -> Tensor:
         """The probability."""
         return self.probs
+
+    @property
+    def mode(self) -> Tensor:
+        """The more probable value, NaN where both are alike."""
+        p = self.probs
+        return torch.where(p == 0.5, math.nan, (p >= 0.5).to(p.dtype))
 
     @property
     def variance(self) -> Tensor:
@@ -88,10 +121,11 @@ class Bernoulli(_Truth):
     def sample(self, sample_shape: Any = ()) -> Tensor:
         """Draws of 0.0 and 1.0."""
         with torch.no_grad():
-            return torch.bernoulli(self.probs.expand(self._extended(sample_shape)))
+            return torch.bernoulli(self.probs.expand(self._extended_shape(sample_shape)))
 
     def log_prob(self, value: Tensor) -> Tensor:
         """The logarithm of the probability."""
+        self._checked(value)
         return self._log_likelihood(value)
 
     def entropy(self) -> Tensor:
@@ -100,16 +134,33 @@ class Bernoulli(_Truth):
 
     def enumerate_support(self, expand: bool = True) -> Tensor:
         """0.0 and 1.0, along a new first dimension."""
-        return _support(self, 2, expand).to(self._given.dtype)
+        return support_of(self, 2, expand).to(self._given.dtype)
 
 
-class Geometric(_Truth):
+class Geometric(OfChance):
     """The number of failures before the first success."""
+
+    support = constraints.nonnegative_integer
+
+    def __init__(
+        self, probs: Any = None, logits: Any = None, validate_args: bool | None = None
+    ) -> None:
+        super().__init__(probs, logits, validate_args)
+        if self._validate_args and probs is not None and not bool((self.probs > 0).all()):
+            raise ValueError(
+                f"Expected parameter probs of distribution {self!r} to be positive, but found "
+                f"invalid values:\n{self.probs}"
+            )
 
     @property
     def mean(self) -> Tensor:
         """The expectation."""
         return 1 / self.probs - 1
+
+    @property
+    def mode(self) -> Tensor:
+        """0."""
+        return torch.zeros_like(self.probs)
 
     @property
     def variance(self) -> Tensor:
@@ -120,69 +171,21 @@ class Geometric(_Truth):
         """Draws of 0.0, 1.0, 2.0, …"""
         with torch.no_grad():
             p = self.probs
-            drawn = torch.rand(self._extended(sample_shape), dtype=p.dtype, device=p.device)
+            shape = self._extended_shape(sample_shape)
+            drawn = torch.rand(shape, dtype=p.dtype, device=p.device)
             return (torch.log1p(-drawn) / torch.log1p(-p)).floor()
 
     def log_prob(self, value: Tensor) -> Tensor:
         """The logarithm of the probability."""
+        self._checked(value)
         return torch.xlogy(value, 1 - self.probs) + self.probs.log()
 
     def entropy(self) -> Tensor:
         """The entropy."""
-        return Bernoulli(probs=self.probs).entropy() / self.probs
+        return Bernoulli(probs=self.probs, validate_args=False).entropy() / self.probs
 
 
-class Binomial(_Truth):
-    """The number of successes in `total_count` trials, the same for all variables."""
-
-    def __init__(
-        self,
-        total_count: int = 1,
-        probs: Any = None,
-        logits: Any = None,
-        validate_args: bool | None = None,
-    ) -> None:
-        super().__init__(probs, logits)
-        self.total_count = int(total_count)
-
-    def expand(self, batch_shape: Any) -> Any:
-        """The same distribution for a larger batch."""
-        return Binomial(self.total_count, **self._pick(self._given.expand(batch_shape)))
-
-    @property
-    def mean(self) -> Tensor:
-        """The expectation."""
-        return self.total_count * self.probs
-
-    @property
-    def variance(self) -> Tensor:
-        """The variance."""
-        return self.total_count * self.probs * (1 - self.probs)
-
-    def sample(self, sample_shape: Any = ()) -> Tensor:
-        """Draws, each the sum of its trials."""
-        with torch.no_grad():
-            trials = (self.total_count, *self._extended(sample_shape))
-            return torch.bernoulli(self.probs.expand(trials)).sum(0)
-
-    def log_prob(self, value: Tensor) -> Tensor:
-        """The logarithm of the probability."""
-        n = self.total_count
-        ways = math.lgamma(n + 1) - torch.lgamma(value + 1) - torch.lgamma(n - value + 1)
-        softplus = torch.nn.functional.softplus(self.logits)
-        return ways + value * self.logits - n * softplus
-
-    def enumerate_support(self, expand: bool = True) -> Tensor:
-        """0.0, 1.0, …, total_count, along a new first dimension."""
-        return _support(self, self.total_count + 1, expand).to(self._given.dtype)
-
-    def entropy(self) -> Tensor:
-        """The entropy."""
-        log = self.log_prob(self.enumerate_support(False))
-        return -(log.exp() * log).sum(0)
-
-
-class Categorical(_Chosen):
+class Categorical(Chosen):
     """A class 0 … n - 1 by probabilities, `(…, n)`, which need not sum to 1, or by logits.
 
     >>> import treadle.torch as torch
@@ -190,48 +193,52 @@ class Categorical(_Chosen):
     tensor([0.2500, 0.7500])
     """
 
+    arg_constraints: ClassVar[dict[str, Any]] = {  # type: ignore[misc]
+        "probs": constraints.simplex,
+        "logits": constraints.real_vector,
+    }
+    has_enumerate_support = True
+    _dimensions = 1
+
     def __init__(
         self, probs: Any = None, logits: Any = None, validate_args: bool | None = None
     ) -> None:
-        given = self._choose(probs, logits)
-        if given.dim() < 1:
-            raise ValueError(
-                f"`{'logits' if self._by_logits else 'probs'}` parameter must be at least "
-                "one-dimensional."
-            )
-        self._num_events = given.shape[-1]
-        super().__init__(given.shape[:-1])
+        self._choose(probs, logits)
+        self._num_events = self._given.shape[-1]
+        super().__init__(self._given.shape[:-1], validate_args=validate_args)
 
-    def expand(self, batch_shape: Any) -> Any:
-        """The same distribution for a larger batch."""
-        return type(self)(**self._pick(self._given.expand(*batch_shape, self._num_events)))
+    def _normalized(self, given: Tensor) -> Tensor:
+        if self._by_logits:
+            return given - given.logsumexp(-1, keepdim=True)
+        return given / given.sum(-1, keepdim=True)
+
+    @constraints.dependent_property(is_discrete=True)
+    def support(self) -> Any:
+        """What values may be."""
+        return constraints.integer_interval(0, self._num_events - 1)
 
     @recorded_property
     def logits(self) -> Tensor:
         """The logarithms of the probabilities."""
-        if self._by_logits:
-            return self._given - self._given.logsumexp(-1, keepdim=True)
-        eps = float(torch.finfo(self._given.dtype).eps)
-        return self.probs.clamp(eps, 1 - eps).log()
+        eps = float(torch.finfo(self.probs.dtype).eps)
+        found: Tensor = self.probs.clamp(eps, 1 - eps).log()
+        return found
 
     @recorded_property
     def probs(self) -> Tensor:
         """The probabilities, whose sum is 1."""
-        if self._by_logits:
-            return self._given.softmax(-1)
-        return self._given / self._given.sum(-1, keepdim=True)
-
-    @property
-    def param_shape(self) -> Size:
-        """The shape of the probabilities."""
-        return Size(self._given.shape)
+        found: Tensor = self.logits.softmax(-1)
+        return found
 
     @property
     def mean(self) -> Tensor:
         """NaN: classes have none."""
         return torch.full_like(self._given.select(-1, 0), math.nan)
 
-    variance = mean
+    @property
+    def variance(self) -> Tensor:
+        """NaN: classes have none."""
+        return self.mean
 
     @property
     def mode(self) -> Tensor:
@@ -247,6 +254,7 @@ class Categorical(_Chosen):
 
     def log_prob(self, value: Tensor) -> Tensor:
         """The logarithms of the classes' probabilities."""
+        self._checked(value)
         at = value.long().unsqueeze(-1)
         shape = torch.broadcast_shapes(at.shape[:-1], self._batch_shape)
         logits = self.logits.expand(*shape, self._num_events)
@@ -259,19 +267,31 @@ class Categorical(_Chosen):
 
     def enumerate_support(self, expand: bool = True) -> Tensor:
         """All classes, along a new first dimension."""
-        return _support(self, self._num_events, expand)
+        return support_of(self, self._num_events, expand)
 
 
-class OneHotCategorical(_Chosen):
+class OneHotCategorical(Chosen):
     """A class as a vector of 0.0 and one 1.0."""
+
+    arg_constraints: ClassVar[dict[str, Any]] = {  # type: ignore[misc]
+        "probs": constraints.simplex,
+        "logits": constraints.real_vector,
+    }
+    support = constraints.one_hot
+    has_enumerate_support = True
 
     def __init__(
         self, probs: Any = None, logits: Any = None, validate_args: bool | None = None
     ) -> None:
-        self._categorical = Categorical(probs, logits)
-        self._given, self._by_logits = self._categorical._given, self._categorical._by_logits
+        self._categorical = Categorical(probs, logits, validate_args)
+        self._by_logits = self._categorical._by_logits
         shape = self._given.shape
-        super().__init__(shape[:-1], shape[-1:])
+        super().__init__(shape[:-1], shape[-1:], validate_args)
+
+    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
+        """The same distribution for a larger batch."""
+        inner = self._categorical.expand(batch_shape)
+        return self._another({"logits" if self._by_logits else "probs": inner._given})
 
     @property
     def probs(self) -> Tensor:
@@ -288,6 +308,15 @@ class OneHotCategorical(_Chosen):
         """The probabilities."""
         return self.probs
 
+    def _vectors(self, classes: Tensor) -> Tensor:
+        one_hot = torch.nn.functional.one_hot(classes, self._event_shape[0])
+        return one_hot.to(self._given.dtype)
+
+    @property
+    def mode(self) -> Tensor:
+        """The vector of the most probable class."""
+        return self._vectors(self._categorical.mode)
+
     @property
     def variance(self) -> Tensor:
         """The variance."""
@@ -295,17 +324,23 @@ class OneHotCategorical(_Chosen):
 
     def sample(self, sample_shape: Any = ()) -> Tensor:
         """Draws of vectors."""
-        drawn = self._categorical.sample(sample_shape)
-        one_hot = torch.nn.functional.one_hot(drawn, self._event_shape[0])
-        return one_hot.to(self._given.dtype)
+        return self._vectors(self._categorical.sample(sample_shape))
 
     def log_prob(self, value: Tensor) -> Tensor:
         """The logarithm of the probability of a vector's class."""
+        self._checked(value)
         return self._categorical.log_prob(value.argmax(-1))
 
     def entropy(self) -> Tensor:
         """The entropy."""
         return self._categorical.entropy()
+
+    def enumerate_support(self, expand: bool = True) -> Tensor:
+        """The vectors of all classes, along a new first dimension."""
+        n = self._event_shape[0]
+        values = torch.eye(n, dtype=self._given.dtype, device=self._given.device)
+        values = values.view(n, *(1 for _ in self._batch_shape), n)
+        return values.expand(n, *self._batch_shape, n) if expand else values
 
 
 class OneHotCategoricalStraightThrough(OneHotCategorical):
