@@ -65,13 +65,18 @@ def cuda_module(
     macros = _defines(defines or {})
     folders = _folders((include,) if isinstance(include, (str, os.PathLike)) else include)
 
-    from treadle.cuda_cpp.lower import load
+    from treadle.cuda_cpp import kept_files
+    from treadle.cuda_cpp.lower import load, read
     from treadle.cuda_cpp.module import CudaModule
 
     try:
         with deep_nesting(file), _no_collections():
-            program = load(text, file, macros, folders, skip_missing_headers, double)
-            return CudaModule(program, file, fastmath, warp_synchronous)
+            entry = kept_files.entry_of(text, file, macros, folders, skip_missing_headers, double)
+            parsed = kept_files.load(entry)
+            if parsed is None:
+                parsed = read(text, file, macros, folders, skip_missing_headers, double)
+                kept_files.save(entry, parsed)
+            return CudaModule(load(parsed, file, double), file, fastmath, warp_synchronous)
     except CompileError as error:
         raise shortened(error)  # noqa: B904 - it is the same error
 

@@ -1,5 +1,5 @@
 """Trees to IR."""
 
-from treadle.cuda_cpp.lower.program import load
+from treadle.cuda_cpp.lower.program import load, read
 
-__all__ = ["load"]
+__all__ = ["load", "read"]

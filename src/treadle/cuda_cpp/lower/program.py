@@ -52,8 +52,9 @@ from treadle.cuda_cpp.semantics.types import (
 )
 from treadle.cuda_cpp.source.headers import why_missing
 from treadle.cuda_cpp.source.predefined import DOUBLE_IS_FLOAT
-from treadle.cuda_cpp.source.preprocessor import Preprocessed, preprocess
+from treadle.cuda_cpp.source.preprocessor import preprocess
 from treadle.cuda_cpp.syntax import tree
+from treadle.cuda_cpp.syntax.source_file import SourceFile
 from treadle.cuda_cpp.syntax.spelling import spell_argument, spell_type
 from treadle.cuda_cpp.syntax.translation_unit import parse, parse_template_argument
 from treadle.ir import nodes as n
@@ -73,15 +74,15 @@ class _Kernel:
     template: records.KernelTemplate
 
 
-def load(
+def read(
     text: str,
     file: str,
     defines: Mapping[str, Any],
     include: Sequence[Path],
     skip_missing_headers: bool = False,
     double: Double = "double",
-) -> records.Program:
-    """Parse a file. CompileErrors lists all its syntax errors."""
+) -> SourceFile:
+    """Read a file. CompileErrors lists all errors that are found without lowering a kernel."""
     if NUMBER_TYPES[double].double_is_float:
         defines = {**DOUBLE_IS_FLOAT, **defines}
     read = preprocess(text, file, defines, include, skip_missing_headers)
@@ -96,25 +97,31 @@ def load(
     ]
     if wrong:
         raise CompileErrors([error.with_source(read.texts.get(error.file)) for error in wrong])
-    for name, span in without_return(parsed.unit.declarations):
+    return SourceFile(
+        parsed.unit, read.texts, read.unknown_headers, read.looked_for, len(read.tokens)
+    )
+
+
+def load(source: SourceFile, file: str, double: Double = "double") -> records.Program:
+    """The program of a file. Warns of functions that may end without a return."""
+    for name, span in without_return(source.unit.declarations):
         warnings.warn_explicit(
             f"{name} may end without a return: the value of its call is undefined then",
             CompileWarning,
             span.file,
             span.line,
         )
-    return Program(read, parsed.unit, file, NUMBER_TYPES[double])
+    return Program(source, file, NUMBER_TYPES[double])
 
 
 class Program:
     """A file of CUDA C++ with all that it includes (records.Program)."""
 
-    def __init__(
-        self, read: Preprocessed, unit: tree.TranslationUnit, file: str, types: NumberTypes
-    ) -> None:
-        self.sources = read.texts
+    def __init__(self, source: SourceFile, file: str, types: NumberTypes) -> None:
+        unit = source.unit
+        self.sources = source.texts
         self.file = file
-        self._headers = read.unknown_headers
+        self._headers = source.unknown_headers
         self._number_types = types
         self._scope = file_scope(unit, types)
         self._kernels = _by_name(_kernels(unit.declarations, self._scope))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import functools
+import hashlib
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -40,6 +41,7 @@ class Files:
     def __init__(self, search: Sequence[Path]) -> None:
         self.search = [Path(folder) for folder in search]
         self.diagnostics = Diagnostics()
+        self.looked_for: dict[str, str] = {}  # the digest of what was at each path
         self._loaded: dict[Path, LoadedFile | None] = {}
         self._lines: dict[str, list[str]] = {}
 
@@ -91,13 +93,15 @@ class Files:
         if path in self._loaded:
             return self._loaded[path]
         loaded = None
+        self.looked_for[str(path)] = ""
         if _is_file(path):
             try:
                 if path.stat().st_size > _LARGEST_FILE:
                     self.diagnostics.error(_too_large(str(path)), place)
                 else:
-                    text = decoded(path.read_bytes())
-                    loaded = self._file(str(path), normalized(text), path.parent)
+                    content = path.read_bytes()
+                    self.looked_for[str(path)] = _digest(path, content)
+                    loaded = self._file(str(path), normalized(decoded(content)), path.parent)
             except Undecodable as reason:
                 self.diagnostics.error(f"{path} {reason}", place)
             except OSError as error:
@@ -109,6 +113,18 @@ class Files:
         self.diagnostics.texts[name] = printable(text)
         identity = os.path.realpath(name) if folder else name
         return LoadedFile(name, identity, lex(text, name, MOST_STEPS), folder)
+
+
+def digest_of(path: Path) -> str:
+    """A digest of the file at a path and of where it really lies; "" if there is none to read."""
+    try:
+        return _digest(path, path.read_bytes()) if _is_file(path) else ""
+    except OSError:
+        return ""
+
+
+def _digest(path: Path, content: bytes) -> str:
+    return hashlib.sha256(os.fsencode(os.path.realpath(path)) + b"\0" + content).hexdigest()
 
 
 def _too_large(name: str) -> str:

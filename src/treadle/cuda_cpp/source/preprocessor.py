@@ -36,13 +36,15 @@ class Preprocessed:
 
     `texts` are the files' texts by the names that tokens carry, `headers` the built-in headers
     that were included, `unknown_headers` those that were not found, each with the place of its
-    #include. `tokens` ends with an END, even if there are errors.
+    #include. `looked_for` has each path at which a header was looked for, with the digest of what
+    was there (`files.digest_of`). `tokens` ends with an END, even if there are errors.
     """
 
     tokens: tuple[Token, ...]
     texts: Mapping[str, str]
     unknown_headers: tuple[tuple[str, Span], ...]
     headers: tuple[str, ...]
+    looked_for: Mapping[str, str]
     errors: tuple[CompileError, ...]
 
 
@@ -196,6 +198,7 @@ class _Reader:
             self.diagnostics.texts,
             tuple(self.unknown.items()),
             tuple(self.headers),
+            self.files.looked_for,
             self._errors(),
         )
 
