@@ -42,6 +42,7 @@ NAMES = {
     "treadle.core.dtypes": "DType",
     "treadle.core.version": "__version__",
     "treadle.cuda_cpp.load": "cuda_module",
+    "treadle.cuda_cpp.texture": "texture",
     "treadle.data.saving": "load save",
     "treadle.optim.scaling": "GradScaler",
     "treadle.quant.gguf_files": "load_gguf",

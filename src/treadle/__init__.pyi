@@ -44,6 +44,7 @@ from treadle.core import errors as errors
 from treadle.core.dtypes import DType as DType
 from treadle.core.version import __version__ as __version__
 from treadle.cuda_cpp.load import cuda_module as cuda_module
+from treadle.cuda_cpp.texture import texture as texture
 from treadle.data.saving import load as load
 from treadle.data.saving import save as save
 from treadle.lang import Array as Array
@@ -731,6 +732,7 @@ __all__ = [
     "tan",
     "tanh",
     "tensordot",
+    "texture",
     "thread_fence",
     "thread_fence_block",
     "thread_idx",

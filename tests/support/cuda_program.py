@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import numpy as np
 
 import treadle as td
@@ -88,6 +90,7 @@ class Fake:
     sources = {"fake.cu": "__global__ void refused() {\n    goto away;\n}\n"}
     notes = (Note("noted", "#include <strange.h>", "it is not known, and nothing needs it"),)
     symbols = SYMBOLS
+    references: ClassVar[dict[str, Span]] = {}
     refused_symbols = {"pointer": CompileError("pointer is a pointer", Span("fake.cu", 2, 1, 2))}
 
     def __init__(self):

@@ -96,7 +96,9 @@ PAGES = (
         "[a page of their own](mathematics.md). "
         "The guides: [kernels](../guides/kernels.md), [CUDA C++](../guides/cuda_cpp.md).",
         (
-            _section("Making kernels", "kernel func struct cuda_module elementwise interpret"),
+            _section(
+                "Making kernels", "kernel func struct cuda_module texture elementwise interpret"
+            ),
             _section(
                 "Types of parameters",
                 "Array vec2 vec3 vec4 mat2x2 mat2x3 mat2x4 mat3x2 mat3x3 mat3x4 mat4x2 mat4x3 "

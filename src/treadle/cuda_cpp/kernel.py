@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -14,8 +15,9 @@ from treadle.core.errors import CompileError, LaunchError, WarpSynchronousWarnin
 from treadle.core.nesting import deep_nesting
 from treadle.cuda_cpp.arguments import Marshaller, check_ranges, marshaller_for, memory_for
 from treadle.cuda_cpp.converted_arrays import ConvertedArray, converted_arguments
-from treadle.cuda_cpp.program import KernelInstance, Note, Program, symbol_labels
+from treadle.cuda_cpp.program import KernelInstance, Note, Program, Sampling, symbol_labels
 from treadle.cuda_cpp.struct_arguments import split_arguments
+from treadle.cuda_cpp.texture import sampled_arguments
 from treadle.cuda_cpp.variables import Variable
 from treadle.ir.definition import KernelOptions, LoweredKernel
 from treadle.ir.signature import DeclaredParameter, DeclaredPointer, Signature
@@ -38,11 +40,18 @@ class Kernel(ConfigurableKernel["BoundKernel"]):
     """
 
     def __init__(
-        self, program: Program, instance: KernelInstance, variables: dict[str, Variable]
+        self,
+        program: Program,
+        instance: KernelInstance,
+        variables: dict[str, Variable],
+        textures: Mapping[str, Any] | None = None,
     ) -> None:
         super().__init__()
         self.instance = instance
         self._program = program
+        self._known_variables = variables
+        self._textures = {} if textures is None else textures  # of the file's references
+        self._sampled: dict[tuple[Sampling | None, ...], Kernel] = {}
         self._variables = [variables[name] for name in instance.symbols]
         self._marshallers: dict[tuple[type, ...], Marshaller] = {}
         self._lowered: dict[Signature, tuple[LoweredKernel, tuple[Note, ...]]] = {}
@@ -188,6 +197,30 @@ class Kernel(ConfigurableKernel["BoundKernel"]):
         return marshaller
 
     @cached_property
+    def images(self) -> tuple[int, ...]:
+        """The positions of textures and surfaces."""
+        declared = [one.declared for one in self.instance.parameters]
+        return tuple(
+            at for at, one in enumerate(declared) if isinstance(one, DeclaredPointer) and one.shaped
+        )
+
+    def with_references(self, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
+        """The arguments with the textures of the file's references, None for those without."""
+        names = self.instance.references
+        given = arguments[: len(arguments) - len(names)]
+        return (*given, *(self._textures.get(name) for name in names))
+
+    def sampled(self, sampling: tuple[Sampling | None, ...]) -> Kernel:
+        """The kernel for textures that are read in certain ways, which are compiled into it."""
+        made = self._sampled.get(sampling)
+        if made is None:
+            instance = replace(self.instance, sampling=sampling)
+            made = self._sampled[sampling] = Kernel(
+                self._program, instance, self._known_variables, self._textures
+            )
+        return made
+
+    @cached_property
     def has_hidden(self) -> bool:
         """Whether launches pass it memory that the caller does not: variables, large values."""
         return bool(self._variables or self.instance.uploaded)
@@ -247,9 +280,14 @@ class BoundKernel(ConfiguredKernel["Kernel"]):
                 f"kernel {self.kernel.name} is CUDA C++, which td.interpret() cannot run as "
                 "Python: launch it outside, and print from it with printf"
             )
-        kernel = self.kernel
+        kernel, launch = self.kernel, self._launch
         if kernel.instance.layouts:
             arguments = split_arguments(kernel.instance, arguments)
+        if kernel.images:
+            arguments = kernel.with_references(arguments)
+            arguments, sampling = sampled_arguments(kernel.instance, kernel.images, arguments)
+            kernel = kernel.sampled(sampling)
+            launch = kernel[self.grid, self.block, self.shared_bytes, self.stream]._launch
         converted: tuple[ConvertedArray, ...] = ()
         if kernel.instance.narrowed or kernel.instance.paired:
             arguments, converted = converted_arguments(kernel.instance, arguments)
@@ -258,7 +296,7 @@ class BoundKernel(ConfiguredKernel["Kernel"]):
         if marshaller.nulls or kernel.has_hidden:
             made = kernel.with_hidden(made, marshaller.nulls, self.stream)
         try:
-            self._launch(made)
+            launch(made)
         except CompileError as error:
             raise kernel.with_source(error) from None
         except LaunchError:

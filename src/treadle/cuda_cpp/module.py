@@ -20,6 +20,7 @@ from treadle.cuda_cpp.overloaded import OverloadedKernel
 from treadle.cuda_cpp.program import KernelInstance, KernelTemplate, Note, Program
 from treadle.cuda_cpp.report import KernelReport, Report
 from treadle.cuda_cpp.template_arguments import as_written
+from treadle.cuda_cpp.texture import Textures
 from treadle.cuda_cpp.variables import Constants, variables_of
 
 
@@ -43,6 +44,7 @@ class CudaModule:
         self._fastmath = fastmath
         self._warp_synchronous = warp_synchronous
         self._variables = variables_of(program)
+        self._textures = Textures(tuple(program.references))
         self._made: dict[tuple[str, tuple[str, ...]], Kernel] = {}
 
     @property
@@ -64,6 +66,12 @@ class CudaModule:
         }
         return Constants(own, self._program.refused_symbols)
 
+    @property
+    def textures(self) -> Textures:
+        """The texture references (`texture<float, 2> image;`), which have an array before a launch:
+        `module.textures["image"] = td.texture(array)`."""
+        return self._textures
+
     def kernel(self, name: str, *template_arguments: Any) -> Kernel:
         """A kernel by its name; for a template, the instance with these arguments.
 
@@ -75,7 +83,8 @@ class CudaModule:
         made = self._made.get((template.name, written))
         if made is None:
             self._check_arguments(template, written)
-            made = Kernel(self._program, self._instance(template, written), self._variables)
+            instance = self._instance(template, written)
+            made = Kernel(self._program, instance, self._variables, self._textures)
             self._made[template.name, written] = made
         return made
 

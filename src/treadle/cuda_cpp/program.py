@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, Protocol, TypeAlias
 
@@ -146,6 +146,19 @@ ArgumentLayout: TypeAlias = Direct | Split
 
 
 @dataclass(frozen=True, slots=True)
+class Sampling:
+    """How a kernel reads a texture: a filter, what happens outside on each axis (x, y, z), and
+    whether coordinates are from 0 to 1. `channels` is the length of the array's last axis if it may
+    be that of a texel's numbers, else 0. One that is `null` has no array, and is read as zeros."""
+
+    filter: Literal["point", "linear"] = "point"
+    address: tuple[str, str, str] = ("clamp", "clamp", "clamp")
+    normalized: bool = False
+    channels: int = 0
+    null: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class KernelInstance:
     """A kernel whose types are known.
 
@@ -175,6 +188,10 @@ class KernelInstance:
     # Types of parameters with doubles that are pairs of floats, by position, as the caller sees
     # them: with doubles. `parameters` have them with pairs.
     paired: Mapping[int, Type] = field(default_factory=dict)
+    # The texture references of the file that it uses: the last ones of `parameters`.
+    references: tuple[str, ...] = ()
+    # How the textures among its parameters are read, by position; () before a launch says so.
+    sampling: tuple[Sampling | None, ...] = ()
     warp_synchronous: bool = False  # its code expects the threads of a warp in step
 
     @property
@@ -194,8 +211,12 @@ class KernelInstance:
 def symbol_labels(instance: KernelInstance) -> tuple[str, ...]:
     """The names of a kernel's symbols as arguments of its launch: one may have the name of a
     parameter."""
-    taken = {parameter.name for parameter in instance.parameters}
-    return tuple(f"::{name}" if name in taken else name for name in instance.symbols)
+    return own_labels([parameter.name for parameter in instance.parameters], instance.symbols)
+
+
+def own_labels(taken: Sequence[str], names: Sequence[str]) -> tuple[str, ...]:
+    """Names of the file as arguments of a launch, different from those of its parameters."""
+    return tuple(f"::{name}" if name in taken else name for name in names)
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,6 +241,10 @@ class Program(Protocol):
     @property
     def symbols(self) -> Mapping[str, Symbol]:
         """Its `__constant__` and `__device__` variables, by qualified name."""
+
+    @property
+    def references(self) -> Mapping[str, Span]:
+        """Its texture references (`texture<float, 2> image;`), by qualified name."""
 
     @property
     def refused_symbols(self) -> Mapping[str, CompileError]:

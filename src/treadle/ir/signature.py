@@ -87,11 +87,12 @@ class DeclaredPointer:
     scalars (signed or not), or empty ones. To `void` (element Void), arrays of anything.
 
     The kernel sees an array of one dimension with this element; of a pointer to `void`, with the
-    array's own.
+    array's own. If it is `shaped`, as an image is, it sees the array's own dimensions.
     """
 
     element: Type
     spelling: str  # as C++ writes the type, for messages
+    shaped: bool = False
 
     def __str__(self) -> str:
         return self.spelling

@@ -159,7 +159,8 @@ def _bind_pointer(
             "pass x.contiguous() for a tensor, numpy.ascontiguousarray(x) for NumPy's"
         )
     element = key.element if isinstance(declared.element, Void) else declared.element
-    argument = ArrayArgument(element, 1, True, key.has_offset, key.big)
+    ndim = max(key.ndim, 1) if declared.shaped else 1
+    argument = ArrayArgument(element, ndim, True, key.has_offset, key.big)
     wanted, given = _stored(element), _stored(key.element)
     if wanted == given:
         return BoundArray(argument)
@@ -274,6 +275,8 @@ def declared_arguments(definition: KernelDefinition) -> tuple[Argument, ...]:
         match parameter.declared:
             case DeclaredArray(element, ndim):
                 found.append(ArrayArgument(element, ndim))
+            case DeclaredPointer(element, shaped=True):  # not known before a launch
+                found.append(ArrayArgument(element, 0))
             case DeclaredPointer(element):
                 found.append(ArrayArgument(U8 if isinstance(element, Void) else element, 1))
             case Scalar():

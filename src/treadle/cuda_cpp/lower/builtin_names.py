@@ -8,7 +8,7 @@ from typing import Any
 
 from treadle.core.source import Span
 from treadle.cuda_cpp.builtins.tables import FUNCTIONS, OUTPUTS, REFUSED
-from treadle.cuda_cpp.lower import debugging, memory, synchronization
+from treadle.cuda_cpp.lower import debugging, images, memory, synchronization
 from treadle.cuda_cpp.lower.arithmetic import constant
 from treadle.cuda_cpp.lower.builtin_calls import Handler, call_function, call_with_outputs, vector
 from treadle.cuda_cpp.lower.context import Context
@@ -22,6 +22,7 @@ from treadle.ir import nodes as n
 from treadle.ir import types as ir
 
 _HANDLERS: dict[str, Handler] = {
+    **images.HANDLERS,
     **memory.HANDLERS,
     **debugging.HANDLERS,
     **synchronization.HANDLERS,
@@ -37,12 +38,7 @@ VARIABLES = {
 _REFUSED_FUNCTIONS = {
     **dict.fromkeys(("malloc", "free", "calloc", "realloc", "alloca"), "malloc"),
     **dict.fromkeys(
-        ("tex1D", "tex2D", "tex3D", "tex1Dfetch", "tex2DLayered", "tex2DLod", "texCubemap"),
-        "texture",
-    ),
-    **dict.fromkeys(
-        ("surf1Dread", "surf2Dread", "surf3Dread", "surf2Dwrite", "surf3Dwrite", "surf1Dwrite"),
-        "surface",
+        ("texCubemap", "texCubemapLayered", "tex2Dgather", "tex2DGrad", "tex3DGrad"), "texture"
     ),
 }
 

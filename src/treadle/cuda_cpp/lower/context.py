@@ -11,6 +11,7 @@ from typing import Any, Protocol
 from treadle.core.errors import CompileError
 from treadle.core.source import NOWHERE, Span
 from treadle.cuda_cpp.lower.values import MemoryTarget, PointerValue, Target, Value
+from treadle.cuda_cpp.program import Sampling
 from treadle.cuda_cpp.semantics.scopes import DeclaredType, Enumerator, Scope
 from treadle.cuda_cpp.semantics.types import (
     NUMBER_TYPES,
@@ -77,6 +78,8 @@ class Facts:
     addressed: set[Any] = field(default_factory=set)  # constants whose address is taken
     units: dict[Any, int] = field(default_factory=dict)  # bytes of a step, if less than the element
     inlined: set[Any] = field(default_factory=set)  # functions that cannot be IR functions
+    # The elements and dimensions that accesses expect of images that no launch gave.
+    images: dict[str, tuple[ir.Scalar, int]] = field(default_factory=dict)
     # The names that each function may assign to, by its identity.
     assigned_names: dict[int, frozenset[str]] = field(default_factory=dict)
     # Trees that are made of the file's, with what they are made of, which keeps its identity.
@@ -163,6 +166,7 @@ class Lowering:
     index_type: ir.Scalar = ir.I32
     fastmath: bool = False
     types: NumberTypes = NUMBER_TYPES["double"]
+    sampling: Mapping[str, Sampling] = field(default_factory=dict)  # of textures, by parameter
     span: Span = NOWHERE  # of the current statement
     constant_calls: int = 0
     folding: int = 0  # depth of initializers of constants
@@ -181,6 +185,8 @@ class Lowering:
     classes: dict[Any, Any] = field(default_factory=dict)  # instances of classes
     incomplete: dict[str, Any] = field(default_factory=dict)  # keys of classes, by name
     memory_targets: dict[str, MemoryTarget] = field(default_factory=dict)  # by memory
+    images: dict[str, Any] = field(default_factory=dict)  # by memory
+    references: dict[str, PointerValue] = field(default_factory=dict)  # of the file, to textures
     variable_keys: dict[str, Any] = field(default_factory=dict)  # of variables of the IR
     parameter_keys: dict[str, Any] = field(default_factory=dict)  # of those without assignments
     # How memories are filled with objects by value at the start, and what they then contain.

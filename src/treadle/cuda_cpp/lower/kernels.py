@@ -14,6 +14,7 @@ from treadle.cuda_cpp.lower.arithmetic import constant
 from treadle.cuda_cpp.lower.context import Context, Lowering, Returns
 from treadle.cuda_cpp.lower.double_pairs import with_pairs
 from treadle.cuda_cpp.lower.functions import value_object
+from treadle.cuda_cpp.lower.images import NO_SAMPLING, Image
 from treadle.cuda_cpp.lower.names import is_const
 from treadle.cuda_cpp.lower.objects import subscript
 from treadle.cuda_cpp.lower.operators import assign_pointer
@@ -28,6 +29,7 @@ from treadle.cuda_cpp.lower.values import (
     ArrayValue,
     Lvalue,
     MemoryTarget,
+    NullTarget,
     ParameterPointer,
     PointerValue,
     SplitArray,
@@ -36,6 +38,7 @@ from treadle.cuda_cpp.lower.values import (
 )
 from treadle.cuda_cpp.semantics.scopes import Overload, Scope
 from treadle.cuda_cpp.semantics.types import (
+    IMAGE,
     PADDING,
     VOID,
     ArrayOf,
@@ -80,6 +83,10 @@ def lower_once(
     layouts = instance.layouts or tuple(map(records.Direct, range(len(names))))
     for parameter, layout in zip(declaration.parameters, layouts, strict=True):
         _bind(cx, parameter, layout, launch, assigned)
+    first = len(names) - len(instance.references)
+    for reference, at in zip(instance.references, range(first, len(names)), strict=True):
+        part = _Part(*launch[at], Pointer(IMAGE, True), None, declaration.span)
+        lowering.references[reference] = _buffer(cx, part)
     hidden = arguments[len(instance.parameters) :]
     labels = records.symbol_labels(instance)
     for symbol, label, argument in zip(instance.symbols, labels, hidden, strict=True):
@@ -249,14 +256,27 @@ def _buffer(cx: Context, part: _Part) -> PointerValue:
     lowering, argument, type = cx.lowering, part.argument, part.type
     assert isinstance(argument, ArrayArgument)
     assert isinstance(type, Pointer)
+    known = argument.ndim > 0
+    if not known:  # an image without a launch
+        element, ndim = lowering.facts.images.get(part.name, (ir.U8, 1))
+        argument = ArrayArgument(element, ndim)
     buffer = n.Buffer(lowering.unique(part.name), argument.element, part.span)
     lowering.buffers.append(buffer)
     index = ir.I64 if argument.big else ir.I32
+    if type.to == IMAGE:
+        extents = tuple(
+            _parameter(cx, f"{part.name}.extent{axis}", index, ("shape", part.name, axis))
+            for axis in range(argument.ndim)
+        )
+        sampling = lowering.sampling.get(part.name, NO_SAMPLING)
+        lowering.images[buffer.name] = Image(part.name, extents, sampling, known)
     size = _parameter(cx, f"{part.name}.size", index, ("size", part.name))
     offset, bound = _start(cx, part.name, argument, size)
     target = MemoryTarget(buffer.name, "global", argument.element, bound, type.const)
     lowering.memory_targets[buffer.name] = target
     size_ = ir.size_of(argument.element)
+    if type.to == IMAGE and lowering.images[buffer.name].sampling.null:
+        return PointerValue((NullTarget(),), ZERO, 1, IMAGE)
     return PointerValue((target,), offset, size_, type.to, const=type.const)
 
 

@@ -38,7 +38,7 @@ from treadle.cuda_cpp.syntax import tree
 from treadle.cuda_cpp.syntax.keywords import TRANSFORMS
 from treadle.cuda_cpp.syntax.refusals import refusal_message
 
-_TEXTURES = ("texture", "cudaTextureObject_t", "surface", "cudaSurfaceObject_t")
+_TEXTURE_REFERENCES = ("surface",)
 
 
 def lookup(cx: Context, name: tree.Name) -> Any:
@@ -218,8 +218,8 @@ def named_type(cx: Context, name: tree.Name, span: Span) -> CppType:
             )
     if name.text in TRANSFORMS:
         return cx.rules.transformed(cx, name, span)
-    if name.text in _TEXTURES:
-        raise cx.error(refusal_message("surface" if "urf" in name.text else "texture"), span)
+    if name.text in _TEXTURE_REFERENCES:
+        raise cx.error(refusal_message(name.text), span)
     raise cx.error(_unknown_type(cx, name), span)
 
 

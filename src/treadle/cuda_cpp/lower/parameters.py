@@ -16,6 +16,7 @@ from treadle.cuda_cpp.lower.pair_types import holds_double, paired
 from treadle.cuda_cpp.program import ArgumentLayout, Direct, Split, WrittenParameter
 from treadle.cuda_cpp.semantics.types import (
     DOUBLES,
+    IMAGE,
     Arithmetic,
     ArrayOf,
     ClassType,
@@ -213,8 +214,8 @@ def _declared(cx: Context, part: _Part) -> Declared:
 
 
 def _pointer(cx: Context, part: _Part, element: CppType) -> DeclaredPointer:
-    if isinstance(element, Void):
-        return DeclaredPointer(ir.VOID, part.spelling)
+    if isinstance(element, Void) or element == IMAGE:
+        return DeclaredPointer(ir.VOID, part.spelling, shaped=element == IMAGE)
     if isinstance(element, Pointer):
         raise cx.error(
             f"{part.words} is a pointer to pointers, and {_NO_ADDRESSES}: pass one array with "

@@ -60,7 +60,7 @@ from treadle.cuda_cpp.syntax.translation_unit import parse, parse_template_argum
 from treadle.ir import nodes as n
 from treadle.ir import types as ir
 from treadle.ir.definition import KernelOptions
-from treadle.ir.signature import Signature
+from treadle.ir.signature import DeclaredParameter, DeclaredPointer, Signature
 
 _MOST_BYTES = 1 << 31  # of a variable
 _MOST_RUNS = 64  # of the lowering: each adds a fact about a variable
@@ -127,6 +127,8 @@ class Program:
         self._kernels = _by_name(_kernels(unit.declarations, self._scope))
         self.kernels = {name: kernel.template for name, kernel in self._kernels.items()}
         self._variables = dict(_variables(self._scope))
+        references = _texture_references(self._scope)
+        self.references = {name: one.declaration.span for name, one in references}
         self._types: dict[str, CppType] = {}
         self.refused_symbols: dict[str, CompileError] = {}
         self.symbols = self._symbols()
@@ -254,6 +256,12 @@ class Program:
             if one in self.refused_symbols:
                 raise self.refused_symbols[one]
         symbols = tuple(one for one in named if one in self.symbols)
+        references = tuple(one for one in self.references if one.rpartition("::")[2] in used)
+        labels = records.own_labels([one.name for one in found.parameters], references)
+        for label in labels:
+            texture = DeclaredPointer(ir.VOID, "texture", shaped=True)
+            found.parameters.append(DeclaredParameter(label, texture, f"texture {label}"))
+            found.types.append("texture")
         self._instances[spelled_name] = (overload, scope)
         return records.KernelInstance(
             spelled_name,
@@ -264,10 +272,11 @@ class Program:
             KernelOptions(),
             declaration.span,
             tuple(found.written),
-            tuple(found.layouts) if found.is_split else (),
+            tuple(found.layouts) if found.is_split or references else (),
             found.uploaded,
             tuple(found.narrowed),
             found.paired,
+            references,
         )
 
     def _argument(self, text: str) -> tree.TemplateArgument:
@@ -295,6 +304,11 @@ class Program:
                 facts,
                 fastmath=instance.options.fastmath,
                 types=self._number_types,
+                sampling={
+                    parameter.name: one
+                    for parameter, one in zip(instance.parameters, instance.sampling, strict=False)
+                    if one is not None
+                },
             )
             try:
                 kernel = lower_once(
@@ -429,6 +443,16 @@ def _variables(scope: Scope) -> Any:
             yield from _variables(entity.scope)
         elif isinstance(entity, GlobalVariable) and _is_of_device(entity.declaration):
             yield scope.qualified(name), entity
+
+
+def _texture_references(scope: Scope) -> Iterator[tuple[str, GlobalVariable]]:
+    for name, entity in scope.names.items():
+        if isinstance(entity, Namespace) and not name.startswith("<"):
+            yield from _texture_references(entity.scope)
+        elif isinstance(entity, GlobalVariable):
+            written = entity.declaration.type
+            if isinstance(written, tree.NamedType) and written.name.text == "texture":
+                yield scope.qualified(name), entity
 
 
 def _is_of_device(declaration: tree.VariableDeclaration) -> bool:

@@ -37,9 +37,11 @@ from treadle.cuda_cpp.lower.tree_analysis import note_volatile
 from treadle.cuda_cpp.lower.values import (
     ArrayValue,
     MemoryTarget,
+    NullTarget,
     PointerValue,
     Rvalue,
     SplitArray,
+    SplitStruct,
     Value,
     as_const,
     describe,
@@ -307,8 +309,20 @@ def global_variable(cx: Context, entity: GlobalVariable, node: tree.Name) -> Val
     if known is not None:
         return known
     written = entity.declaration.type
-    if isinstance(written, tree.NamedType) and written.name.text in ("texture", "surface"):
+    if isinstance(written, tree.NamedType) and written.name.text == "surface":
         raise cx.error(refusal_message(written.name.text), node.span)
+    reference = cx.lowering.references.get(entity.scope.qualified(declaration.name))
+    if reference is not None:
+        if isinstance(reference.targets[0], NullTarget):
+            name = entity.scope.qualified(declaration.name)
+            raise cx.error(
+                f"the texture reference {name} has no array: give it one before the launch, as in "
+                f'module.textures["{name}"] = td.texture(x)',
+                node.span,
+            )
+        type = cx.rules.resolve(cx, written)
+        assert isinstance(type, ClassType)
+        return SplitStruct(type, {"object": reference}, True)
     raise cx.error(
         f"{node.text} is a host variable: declare it __device__ or __constant__, make it "
         "constexpr, or pass it to the kernel",

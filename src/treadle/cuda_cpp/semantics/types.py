@@ -216,6 +216,9 @@ VECTORS: dict[str, VectorType] = {
     "__nv_bfloat162": VectorType("__nv_bfloat162", BFLOAT16, 2),
 }
 DIM3 = ClassType("dim3", tuple(Field(name, UNSIGNED) for name in "xyz"))
+# What texture and surface objects point to: an image, whose layout the launch knows.
+IMAGE = ClassType("__treadle_image", (Field("byte", ARITHMETIC["unsigned char"]),))
+
 UINT3 = VECTORS["uint3"]
 
 # Typedefs of CUDA's and C's headers.
@@ -230,6 +233,7 @@ ALIASES: dict[str, CppType] = {
     "half": HALF, "half2": VECTORS["__half2"], "__half": HALF, "nv_bfloat16": BFLOAT16,
     "nv_bfloat162": VECTORS["__nv_bfloat162"], "__nv_bfloat16": BFLOAT16,
     "nullptr_t": NULL_POINTER,
+    "cudaTextureObject_t": Pointer(IMAGE, True), "cudaSurfaceObject_t": Pointer(IMAGE),
     **VECTORS, "dim3": DIM3,
 }  # fmt: skip
 

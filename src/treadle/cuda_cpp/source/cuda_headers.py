@@ -39,6 +39,8 @@ _CUDA = """
 #define CUDAAPI
 #define CUDA_CB
 typedef unsigned long long CUdeviceptr;
+typedef cudaTextureObject_t CUtexObject;
+typedef cudaSurfaceObject_t CUsurfObject;
 """
 
 _CUDA_FP16 = """
@@ -182,6 +184,9 @@ _PARTS_OF_RUNTIME = (
     "cuda_runtime_api.h", "device_atomic_functions.h", "device_double_functions.h",
     "device_functions.h", "device_launch_parameters.h", "device_types.h", "driver_functions.h",
     "driver_types.h", "host_config.h", "host_defines.h", "library_types.h", "math_functions.h",
+    "cuda_surface_types.h", "cuda_texture_types.h", "surface_functions.h",
+    "surface_indirect_functions.h", "surface_types.h", "texture_fetch_functions.h",
+    "texture_indirect_functions.h", "texture_types.h",
     "sm_20_atomic_functions.h", "sm_20_intrinsics.h", "sm_30_intrinsics.h",
     "sm_32_atomic_functions.h", "sm_32_intrinsics.h", "sm_35_atomic_functions.h",
     "sm_35_intrinsics.h", "sm_60_atomic_functions.h", "sm_61_intrinsics.h", "vector_functions.h",

@@ -49,21 +49,6 @@ _MISSING = {
     "cuda_fp4.h": _NARROW_FLOATS,
     "cuda_fp6.h": _NARROW_FLOATS,
     "cuda_awbarrier.h": "declares split barriers, which are not supported: use __syncthreads",
-    "cuda_texture_types.h": (
-        "declares textures, which are not supported: pass the image as a pointer and index it"
-    ),
-    "texture_fetch_functions.h": (
-        "declares textures, which are not supported: pass the image as a pointer and index it"
-    ),
-    "texture_indirect_functions.h": (
-        "declares textures, which are not supported: pass the image as a pointer and index it"
-    ),
-    "surface_functions.h": (
-        "declares surfaces, which are not supported: pass the image as a pointer and index it"
-    ),
-    "surface_indirect_functions.h": (
-        "declares surfaces, which are not supported: pass the image as a pointer and index it"
-    ),
 }
 
 _MISSING_FOLDERS = {

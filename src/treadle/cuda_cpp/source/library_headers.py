@@ -20,7 +20,7 @@ _FOLDER = Path(__file__).parent / "library"
 
 # The parts of each namespace, in their order in a file: each may include earlier ones.
 _PARTS = {
-    "": ("atomics.cuh",),  # what nvcc declares itself
+    "": ("atomics.cuh", "texture.cuh"),  # what nvcc declares itself
     "std": (
         "type_traits.cuh", "limits.cuh", "utility.cuh", "array.cuh", "bit.cuh", "algorithm.cuh",
         "complex.cuh", "functional.cuh", "tuple.cuh",

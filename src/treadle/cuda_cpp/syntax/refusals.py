@@ -83,14 +83,14 @@ REFUSALS = {
         "use a loop, with an array as the stack if need be",
     ),
     "texture": Refusal(
-        "a texture",
-        "textures are not supported yet",
-        "pass a pointer and the sizes, and read the elements themselves",
+        "a texture of a cube, a gather, or gradients of coordinates",
+        "a texture is an array here, read at one coordinate",
+        "use tex2DLayered with the number of the face, or tex2D for each texel",
     ),
     "surface": Refusal(
-        "a surface",
-        "surfaces are not supported yet",
-        "pass a pointer and the sizes, and write the elements themselves",
+        "a surface reference",
+        "CUDA has none since version 12",
+        "give the kernel a parameter of type cudaSurfaceObject_t",
     ),
     "dynamic_cast": Refusal(
         "dynamic_cast", _RUNTIME_LIBRARY, "use static_cast, or a tag that says what an object is"

@@ -1,0 +1,363 @@
+"""Textures and surfaces: arrays with a shape, read at coordinates.
+
+A texture object is a pointer to an image, so everything that pointers do (fields of structs, arrays
+of textures, a choice at run time) works for them. The image's layout and its filter and address
+modes are known when a kernel is lowered; `source/library/texture.cuh` has the arithmetic.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from treadle.cuda_cpp.lower.arithmetic import cast, constant, over, zero_of
+from treadle.cuda_cpp.lower.builtin_calls import Handler, number_argument
+from treadle.cuda_cpp.lower.context import Context, LowerAgain
+from treadle.cuda_cpp.lower.conversions import rvalue
+from treadle.cuda_cpp.lower.objects import choose, load
+from treadle.cuda_cpp.lower.overloads import resolve_overload
+from treadle.cuda_cpp.lower.pointers import follow, moved, pointer_of
+from treadle.cuda_cpp.lower.values import (
+    MemoryTarget,
+    PointerValue,
+    Rvalue,
+    Value,
+    describe,
+)
+from treadle.cuda_cpp.program import Sampling
+from treadle.cuda_cpp.semantics.scopes import Functions
+from treadle.cuda_cpp.semantics.types import (
+    IMAGE,
+    INT,
+    OF_SCALAR,
+    VECTORS,
+    Arithmetic,
+    CppType,
+    VectorType,
+    ir_type,
+)
+from treadle.cuda_cpp.syntax import tree
+from treadle.ir import nodes as n
+from treadle.ir import types as ir
+
+_ADDRESS_MODES = {"wrap": 0, "clamp": 1, "mirror": 2, "border": 3}
+_SAMPLED = {"point": "__treadle_nearest", "linear": "__treadle_interpolated"}
+NO_SAMPLING = Sampling()
+_EXTENTS = VECTORS["int3"]
+
+
+@dataclass(frozen=True, slots=True)
+class Image:
+    """An array that a texture or surface object refers to: the parameter's name, the extents of
+    its axes, and how it is sampled. `known` is False without a launch: the array is then what the
+    first access expects."""
+
+    name: str
+    extents: tuple[n.Expression, ...]
+    sampling: Sampling
+    known: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Texels:
+    """An image as an access sees it: a pointer to its texels, and their number on each axis, the
+    slowest first."""
+
+    pointer: PointerValue
+    extents: tuple[n.Expression, ...]
+
+
+def _number_and_count(cx: Context, name: str, type: CppType) -> tuple[Arithmetic, int]:
+    """The numbers in a texel."""
+    if isinstance(type, Arithmetic):
+        return type, 1
+    if isinstance(type, VectorType) and type.count != 3:
+        return type.element, type.count
+    raise cx.error(f"{name} reads numbers, or vectors of 1, 2 or 4 of them, not {type}")
+
+
+def _accessed(
+    cx: Context,
+    value: Value,
+    access: Callable[[PointerValue, MemoryTarget, Image], Value],
+    type: CppType,
+) -> Value:
+    """The result of an access to an image; to the one that the object refers to at run time, if
+    there are several."""
+    pointer = pointer_of(cx, value)
+    if pointer is None or pointer.to != IMAGE:
+        raise cx.error(f"a texture or surface object is expected here, not {describe(value)}")
+    choices = [
+        (target, cx.lowering.images[target.memory]) if isinstance(target, MemoryTarget) else None
+        for target in pointer.targets
+    ]
+    nothing = Rvalue(zero_of(ir_type(type), cx.span), type)  # of a null object
+
+    def one(choice: tuple[MemoryTarget, Image] | None) -> Value:
+        if choice is None:
+            return nothing
+        start = PointerValue((choice[0],), pointer.offset, pointer.unit, IMAGE)
+        return access(start, *choice)
+
+    if len(choices) == 1:
+        return one(choices[0])
+    assert pointer.tag is not None
+    result = cx.variable("texel", ir_type(type))
+
+    def keep(choice: tuple[MemoryTarget, Image] | None) -> None:
+        found = rvalue(cx, one(choice), cx.span)
+        cx.emit(n.Assign(result, found.expression, cx.span))
+
+    choose(cx, pointer.tag, list(enumerate(choices)), keep, cx.span)
+    return Rvalue(result, type)
+
+
+def _layout(cx: Context, image: Image, element: ir.Scalar, axes: int) -> None:
+    """Note how the array of an object that no launch gave is accessed."""
+    known = cx.lowering.facts.images
+    if not image.known and image.name not in known:
+        known[image.name] = (element, axes)
+        raise LowerAgain
+
+
+def _texel_type(
+    cx: Context, name: str, image: Image, element: ir.Type, type: CppType, channels: int
+) -> CppType:
+    """The type of texels in memory; `channels` elements of the array are one of them."""
+    number, count = _number_and_count(cx, name, type)
+    if element == number.scalar and channels == count:
+        return type
+    converts = isinstance(element, ir.Scalar) and channels == count and number.scalar == ir.F32
+    if converts and (element == ir.F16 or (element.is_integer and element.bits < 32)):  # type: ignore[union-attr]
+        own = OF_SCALAR[element]  # type: ignore[index]
+        return own if count == 1 else VectorType(f"{own}{count}", own, count)
+    if ir.size_of(element) * channels == ir.size_of(ir_type(type)):
+        return type  # the same bytes, such as a double as int2
+    raise cx.error(
+        f"{name} reads a {type} as a texel, but {channels} × {element} is one of {image.name}: "
+        "pass an array of the texels' numbers (8 and 16-bit integers are read as floats from 0 or "
+        "-1 to 1)"
+    )
+
+
+def _viewed(
+    cx: Context,
+    name: str,
+    start: PointerValue,
+    target: MemoryTarget,
+    image: Image,
+    type: CppType,
+    axes: int,
+) -> _Texels:
+    """The texels of an image with some axes; an array with one axis more has a texel's numbers
+    there."""
+    number, count = _number_and_count(cx, name, type)
+    _layout(cx, image, number.scalar, axes + (count > 1))
+    given = len(image.extents)
+    listed = ", ".join(("depth", "height", "width")[3 - axes :])
+    if given not in (axes, axes + 1):
+        raise cx.error(
+            f"{name} reads an array of shape ({listed}), or with the numbers of a texel as the last"
+            f" axis, but {image.name} has {given} dimension{'s' * (given != 1)}"
+        )
+    channels = 1
+    if given > axes:
+        channels = image.sampling.channels or count
+    texel = _texel_type(cx, name, image, target.element, type, channels)
+    extents = tuple(cx.let(cast(one, ir.I32)) for one in image.extents[:axes])
+    return _Texels(_as_texels(start, texel), extents)
+
+
+def _as_texels(start: PointerValue, texel: CppType) -> PointerValue:
+    return PointerValue(start.targets, start.offset, start.unit, texel)
+
+
+def _called(cx: Context, name: str, values: Sequence[Value]) -> Value:
+    """A call of a function of the library."""
+    group = cx.scope.find(name)
+    assert isinstance(group, Functions), name
+    chosen = resolve_overload(cx, name, group.overloads, values, None, cx.span)
+    return cx.rules.call_chosen(cx, chosen, values, None, cx.span)
+
+
+def _integer(value: n.Expression | int) -> Rvalue:
+    return Rvalue(constant(value, ir.I32) if isinstance(value, int) else value, INT)
+
+
+def _extents(cx: Context, texels: _Texels) -> Rvalue:
+    """The extents as an int3 (width, height, depth)."""
+    inner = texels.extents[::-1][:3]
+    made = (*inner, *[constant(1, ir.I32)] * (3 - len(inner)))
+    return Rvalue(cx.let(n.Construct(made, ir_type(_EXTENTS), cx.span)), _EXTENTS)
+
+
+def _constant(value: Value) -> int:
+    assert isinstance(value, Rvalue) or hasattr(value, "place")
+    return int(value.expression.value)  # type: ignore[union-attr]
+
+
+# --- textures ------------------------------------------------------------------------------------
+
+
+def _sample(cx: Context, values: Sequence[Value], node: tree.Call) -> Value:
+    """`__treadle_sample(T(), texture, dimensions, layered, layer, x, y, z)`"""
+    zero = rvalue(cx, values[0], cx.span)
+    dimensions, layered = _constant(values[2]), _constant(values[3])
+    layer = cx.let(number_argument(cx, values[4], ir.I32, cx.span))
+    coordinates = [
+        Rvalue(cx.let(number_argument(cx, one, ir.F32, cx.span)), OF_SCALAR[ir.F32])
+        for one in values[5:]
+    ]
+    name = f"tex{dimensions}D{'Layered' * layered}"
+
+    def access(start: PointerValue, target: MemoryTarget, image: Image) -> Value:
+        axes = dimensions + layered
+        texels = _viewed(cx, name, start, target, image, zero.type, axes)
+        sampling = image.sampling
+        if sampling.filter == "linear" and _number_and_count(cx, name, zero.type)[0].scalar != (
+            ir.F32
+        ):
+            raise cx.error(
+                f"{name} reads a {zero.type} from {image.name}, whose filter is linear: only floats"
+                ' are interpolated, on CUDA too. Pass td.texture(…, filter="point")'
+            )
+        if layered:
+            texels = _layer(cx, texels, layer)
+        modes = [_integer(_ADDRESS_MODES[mode]) for mode in sampling.address]
+        return _called(
+            cx,
+            _SAMPLED[sampling.filter],
+            [
+                zero,
+                texels.pointer,
+                _extents(cx, texels),
+                _integer(dimensions),
+                *modes,
+                _integer(int(sampling.normalized)),
+                *coordinates,
+            ],
+        )
+
+    cx.note("emulated", name, "reads of an array, with the arithmetic of the filter", cx.span)
+    return _accessed(cx, values[1], access, zero.type)
+
+
+def _layer(cx: Context, texels: _Texels, layer: n.Expression) -> _Texels:
+    """One layer of an image, the nearest one."""
+    layers, *inner = texels.extents
+    last = n.Binary("sub", layers, constant(1, ir.I32), ir.I32)
+    above = n.Binary("gt", layer, last, ir.BOOL)
+    least = cx.let(n.Select(above, last, layer, ir.I32))
+    below = n.Binary("lt", least, constant(0, ir.I32), ir.BOOL)
+    step: n.Expression = n.Select(below, constant(0, ir.I32), least, ir.I32)
+    for extent in inner:
+        step = n.Binary("mul", step, extent, ir.I32)
+    return _Texels(moved(cx, texels.pointer, cx.let(step), cx.span), tuple(inner))
+
+
+def _fetch(cx: Context, values: Sequence[Value], node: tree.Call) -> Value:
+    """`__treadle_fetch(T(), texture, index)`: of an array of any shape, as linear memory."""
+    zero = rvalue(cx, values[0], cx.span)
+    at = _integer(cx.let(number_argument(cx, values[2], ir.I32, cx.span)))
+
+    def access(start: PointerValue, target: MemoryTarget, image: Image) -> Value:
+        number, count = _number_and_count(cx, "tex1Dfetch", zero.type)
+        _layout(cx, image, number.scalar, 1)
+        own, wanted = ir.size_of(target.element), ir.size_of(ir_type(zero.type))
+        small = isinstance(target.element, ir.Scalar) and target.element.bits < 32
+        if number.scalar == ir.F32 and small:
+            channels = count
+        elif max(own, wanted) % min(own, wanted) == 0:
+            channels = max(wanted // own, 1)
+        else:
+            channels = 1
+        texel = _texel_type(cx, "tex1Dfetch", image, target.element, zero.type, channels)
+        size = image.extents[0]
+        for extent in image.extents[1:]:
+            size = n.Binary("mul", size, extent, size.type)
+        texels = _integer(cx.let(over(cast(size, ir.I32), channels)))
+        return _called(cx, "__treadle_fetched", [zero, _as_texels(start, texel), texels, at])
+
+    cx.note("emulated", "tex1Dfetch", "a read of an array, 0 outside", cx.span)
+    return _accessed(cx, values[1], access, zero.type)
+
+
+def _texel(cx: Context, values: Sequence[Value], node: tree.Call) -> Value:
+    """`__treadle_texel(T(), texels, index)`: a texel as a T."""
+    type: CppType = values[0].type  # type: ignore[union-attr]
+    pointer = pointer_of(cx, values[1])
+    assert pointer is not None
+    index = number_argument(cx, values[2], ir.I32, cx.span)
+    found = load(cx, follow(cx, moved(cx, pointer, index, cx.span), cx.span), cx.span)
+    if found.type == type:
+        return found
+    _, count = _number_and_count(cx, "a texture", type)
+    whole = cx.let(found.expression)
+    if isinstance(found.type, Arithmetic):
+        parts = [whole]
+    else:
+        element = ir_type(found.type)
+        assert isinstance(element, ir.Vector)
+        names = ir.COMPONENTS[:count]
+        parts = [n.Extract(whole, name, element.element, cx.span) for name in names]
+    made = tuple(_as_float(one) for one in parts)
+    if isinstance(type, Arithmetic):
+        return Rvalue(made[0], type)
+    return Rvalue(n.Construct(made, ir_type(type), cx.span), type)
+
+
+def _as_float(value: n.Expression) -> n.Expression:
+    """A number of a texel as a float: integers from 0 or -1 to 1."""
+    scalar = value.type
+    assert isinstance(scalar, ir.Scalar)
+    found = cast(value, ir.F32)
+    if not scalar.is_integer:
+        return found
+    largest = (1 << (scalar.bits - scalar.is_signed)) - 1
+    scaled = n.Binary("div", found, constant(float(largest), ir.F32), ir.F32)
+    if scalar.is_signed:
+        least = constant(-1.0, ir.F32)
+        return n.Select(n.Binary("lt", scaled, least, ir.BOOL), least, scaled, ir.F32)
+    return scaled
+
+
+# --- surfaces ------------------------------------------------------------------------------------
+
+
+def _surface(function: str, verb: str) -> Handler:
+    """`__treadle_surface_read(T(), surface, dimensions, mode, x, y, z)`, and a write of a value."""
+
+    def handle(cx: Context, values: Sequence[Value], node: tree.Call) -> Value:
+        value = rvalue(cx, values[0], cx.span)
+        value = Rvalue(cx.let(value.expression), value.type)
+        dimensions = _constant(values[2])
+        mode, x, y, z = (cx.let(number_argument(cx, one, ir.I32, cx.span)) for one in values[3:])
+        size = ir.size_of(ir_type(value.type))
+        column = _integer(cx.let(over(x, size) if size > 1 else x))
+        name = f"surf{dimensions}D{verb}"
+
+        def access(start: PointerValue, target: MemoryTarget, image: Image) -> Value:
+            texels = _viewed(cx, name, start, target, image, value.type, dimensions)
+            if texels.pointer.to != value.type:
+                raise cx.error(
+                    f"{name} accesses a {value.type}, but the elements of {image.name} are "
+                    f"{target.element}: surfaces convert no numbers"
+                )
+            rest = [_integer(mode), column, _integer(y), _integer(z)]
+            return _called(
+                cx, f"__treadle_{function}", [value, texels.pointer, _extents(cx, texels), *rest]
+            )
+
+        cx.note("emulated", name, "an access to an array, none outside", cx.span)
+        return _accessed(cx, values[1], access, value.type)
+
+    return handle
+
+
+HANDLERS: dict[str, Handler] = {
+    "__treadle_sample": _sample,
+    "__treadle_fetch": _fetch,
+    "__treadle_texel": _texel,
+    "__treadle_surface_read": _surface("surface_read_from", "read"),
+    "__treadle_surface_write": _surface("surface_written_to", "write"),
+}
