@@ -35,18 +35,6 @@ F = "__device__ int f(int a) { return a; }"
 DERIVED = "struct A { int a; }; struct B : A { };"
 # A name, the code, and words of the message: what it is, why, and what to do instead.
 CONSTRUCTS = [
-    (
-        "destructor",
-        kernel("G g(x);", "struct G { float *p; __device__ G(float *q) : p(q) {}\n"
-               "__device__ /**/~G() { *p = 5; } };"),
-        "a destructor that does something: .*; do it in a function",
-    ),
-    (
-        "copy constructor",
-        kernel("A a(1); x[0] = a.v;", "struct A { int v; __device__ A(int q) : v(q) {}\n"
-               "__device__ /**/A(const A &o) : v(o.v + 1) {} };"),
-        "a copy constructor that does more than copy: .*; leave it out",
-    ),
     ("goto", kernel("/**/goto end; end: x[0] = 1;"), "goto: other GPUs have structured .*; use lo"),
     ("a label", kernel("x[0] = 1; /**/again: x[0] = 2;"), "a label: .*; remove it"),
     ("asm", kernel('/**/asm("mov.u32 %0, %smid;" : "=r"(n));'),

@@ -10,13 +10,6 @@ from treadle.core.source import Span
 from treadle.cuda_cpp.lower import builtin_names
 from treadle.cuda_cpp.lower.arithmetic import constant, zero_of
 from treadle.cuda_cpp.lower.builtin_calls import extents, vector
-from treadle.cuda_cpp.lower.classes import (
-    constructors_of,
-    has_constructors,
-    has_default_constructor,
-    member_defaults,
-    written_name,
-)
 from treadle.cuda_cpp.lower.closures import this_object
 from treadle.cuda_cpp.lower.context import Context, Returns
 from treadle.cuda_cpp.lower.conversions import (
@@ -42,11 +35,20 @@ from treadle.cuda_cpp.lower.functions import (
     with_defaults,
 )
 from treadle.cuda_cpp.lower.initializers import fill, from_list, initialize_by_default, refer
-from treadle.cuda_cpp.lower.inlining import bind_argument, inline, run_body
+from treadle.cuda_cpp.lower.inlining import bind_argument, end_with_caller, inline, run_body
+from treadle.cuda_cpp.lower.lifetimes import temporary
 from treadle.cuda_cpp.lower.names import lookup, named_type, resolve
 from treadle.cuda_cpp.lower.operators import initialize
 from treadle.cuda_cpp.lower.overloads import resolve_overload, viable
 from treadle.cuda_cpp.lower.pointers import pointer_of
+from treadle.cuda_cpp.lower.special_members import (
+    acts,
+    constructors_of,
+    has_constructors,
+    has_default_constructor,
+    member_defaults,
+    written_name,
+)
 from treadle.cuda_cpp.lower.storage import construct_items, uninitialized
 from treadle.cuda_cpp.lower.tree_analysis import assigned_names
 from treadle.cuda_cpp.lower.values import (
@@ -61,7 +63,10 @@ from treadle.cuda_cpp.lower.values import (
     SplitStruct,
     TypeValue,
     Value,
+    VoidValue,
     describe,
+    is_prvalue,
+    with_category,
 )
 from treadle.cuda_cpp.semantics.scopes import (
     DeclaredType,
@@ -78,6 +83,7 @@ from treadle.cuda_cpp.semantics.types import (
     ArrayOf,
     ClassType,
     CppType,
+    Field,
     FunctionOf,
     Pointer,
     Reference,
@@ -98,6 +104,8 @@ def call(cx: Context, node: tree.Call) -> Value:
     if node.launch:
         raise cx.error(refusal_message("dynamic_parallelism"), node.span)
     span = node.function.span
+    if isinstance(node.function, tree.Member) and node.function.name.text.startswith("~"):
+        return _call_destructor(cx, node.function)
     operands = None
     if _may_be_found_by_arguments(cx, node.function):
         operands = operands_of(cx, node.arguments)
@@ -126,6 +134,16 @@ def call(cx: Context, node: tree.Call) -> Value:
     receiver = _receiver(cx, function, operands)
     values = operands.emit(cx, lambda: chosen.types)
     return call_chosen(cx, chosen, _unbraced(cx, values, chosen), receiver, span)
+
+
+def _call_destructor(cx: Context, node: tree.Member) -> Value:
+    """`object.~T()`"""
+    base = tree.Unary("*", node.base, node.span) if node.arrow else node.base
+    value = with_fixed_place(cx, lower(cx, base), node.span)
+    type = getattr(value, "type", None)
+    if isinstance(type, ClassType):
+        cx.rules.destroy(cx, value, type, node.span)
+    return VoidValue(VOID)
 
 
 def _call_pointer(cx: Context, pointer: PointerValue, node: tree.Call) -> Value:
@@ -256,7 +274,7 @@ def construct(cx: Context, type: CppType, values: Sequence[Value], span: Span) -
         if not values and not has_constructors(type):
             return from_list(cx, type, tree.InitializerList((), (), span), span)
         if len(values) == 1 and getattr(values[0], "type", None) == type:
-            return values[0]
+            return copied(cx, values[0], type, span)
         if not has_constructors(type):
             if len(values) == 1 and isinstance(values[0], Braced):
                 return from_list(cx, type, values[0].node, span)
@@ -266,7 +284,7 @@ def construct(cx: Context, type: CppType, values: Sequence[Value], span: Span) -
         cx.calls += 1
         place = uninitialized(cx, "made", type, (cx.path, "made", cx.calls), span)
         run_constructor(cx, place, type, values, span)
-        made: Value = place
+        made: Value = temporary(cx, place, type)
         return made
     if isinstance(type, (ArrayOf, Void)) or len(values) > 1:
         raise cx.error(f"{type} cannot be constructed from {len(values)} values", span)
@@ -275,6 +293,18 @@ def construct(cx: Context, type: CppType, values: Sequence[Value], span: Span) -
             return convert(cx, Rvalue(constant(0, ir.I32), VOID, literal_zero=True), type, span)
         return Rvalue(zero_of(ir_type(type), span), type)
     return explicit_cast(cx, values[0], type, "c", span)
+
+
+def copied(cx: Context, value: Value, type: ClassType, span: Span) -> Value:
+    """A copy of an object as a prvalue. One of a plain class is the object: only its value is
+    read."""
+    if is_prvalue(value) or not acts(type):
+        return value
+    cx.calls += 1
+    place = uninitialized(cx, "copy", type, (cx.path, "copy", cx.calls), span)
+    cx.rules.copy_into(cx, place, value, type, span)
+    made: Value = temporary(cx, place, type)
+    return made
 
 
 def has_converting_constructor(cx: Context, value: Value, type: ClassType) -> bool:
@@ -324,7 +354,18 @@ def run_constructor(
         _default_parts(cx, place, type, frozenset(), span)
         return
     chosen = resolve_overload(cx, type.name, overloads, values, None, span)
-    values = _unbraced(cx, values, chosen)
+    run_chosen(cx, place, type, chosen, _unbraced(cx, values, chosen), span)
+
+
+def run_chosen(
+    cx: Context,
+    place: Value,
+    type: ClassType,
+    chosen: Candidate,
+    values: Sequence[Value],
+    span: Span,
+) -> None:
+    """Run the constructor that overload resolution selected."""
     owner = chosen.overload.owner
     if isinstance(owner, ClassType) and owner != type and derives(type, owner):  # inherited
         _construct_base(cx, place, owner, values, span)
@@ -342,7 +383,7 @@ def run_constructor(
         Scope(chosen.scope, type.name, "function"),
         path=(*cx.path, ((id(declaration), type.arguments), cx.calls)),
         returns=Returns(VOID),
-        this=place,
+        this=with_category(place, "lvalue"),
         depth=cx.depth + 1,
         name=declaration.name.text,
         isolated=cx.isolated,
@@ -356,6 +397,7 @@ def run_constructor(
         declaration.parameters, chosen.types, arguments, strict=False
     ):
         bind_argument(inner, parameter, kind, value, assigned, span)
+    end_with_caller(cx, inner)
     _run_initializers(inner, declaration, type, place)
     run_body(inner, constructor, span)
 
@@ -402,23 +444,34 @@ def _run_initializers(
     """Run the mem-initializers of a constructor: `: x(a), y{b}`."""
     names = {written_name(field): field for field in all_fields(type)}
     for name, written in declaration.initializers:
-        field = names.get(name.text)
-        if field is None:
-            _base_initializer(cx, name, written, type, place)
-            continue
-        if isinstance(field.type, Reference):
-            refer(cx, place, field, tree.InitializerList(tuple(written)), name.span)
-            continue
-        part = cx.rules.member_of(cx, place, tree.Name(field.name), name.span)
-        if len(written) == 1 and not isinstance(written[0], tree.InitializerList):
-            value = lower(cx, written[0])
-            if isinstance(field.type, ClassType) and getattr(value, "type", None) != field.type:
-                value = construct(cx, field.type, [value], name.span)
-            initialize(cx, part, value, name.span)
-        elif isinstance(field.type, ClassType) and has_constructors(field.type):
-            run_constructor(cx, part, field.type, arguments(cx, written, field.type), name.span)
-        else:
-            fill(cx, part, field.type, tree.InitializerList(tuple(written), ()), name.span)
+        with cx.lifetime():
+            _run_initializer(cx, names.get(name.text), name, written, type, place)
+
+
+def _run_initializer(
+    cx: Context,
+    field: Field | None,
+    name: tree.Name,
+    written: Sequence[Any],
+    type: ClassType,
+    place: Value,
+) -> None:
+    if field is None:
+        _base_initializer(cx, name, written, type, place)
+        return
+    if isinstance(field.type, Reference):
+        refer(cx, place, field, tree.InitializerList(tuple(written)), name.span)
+        return
+    part = cx.rules.member_of(cx, place, tree.Name(field.name), name.span)
+    if len(written) == 1 and not isinstance(written[0], tree.InitializerList):
+        value = lower(cx, written[0])
+        if isinstance(field.type, ClassType) and getattr(value, "type", None) != field.type:
+            value = construct(cx, field.type, [value], name.span)
+        initialize(cx, part, value, name.span)
+    elif isinstance(field.type, ClassType) and has_constructors(field.type):
+        run_constructor(cx, part, field.type, arguments(cx, written, field.type), name.span)
+    else:
+        fill(cx, part, field.type, tree.InitializerList(tuple(written), ()), name.span)
 
 
 def _is_delegated(name: tree.Name, type: ClassType) -> bool:
@@ -504,7 +557,8 @@ def chosen_operator(
     found: list[Candidate] = []
     owner: CppType = getattr(values[0], "type", VOID)
     if isinstance(owner, ClassType) and owner.scope is not None:
-        entity = owner.scope.own(name)
+        # Each class has an assignment of its own, which hides those of its bases.
+        entity = owner.scope.names.get(name) if op == "=" else owner.scope.own(name)
         if isinstance(entity, Functions):
             methods = [one for one in entity.overloads if not one.declaration.note]
             found = viable(cx, methods, values[1:], None, span)[0]

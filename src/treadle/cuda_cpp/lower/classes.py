@@ -16,6 +16,12 @@ from treadle.cuda_cpp.lower.names import (
     resolve,
     scope_of,
 )
+from treadle.cuda_cpp.lower.special_members import (
+    CONSTRUCTORS,
+    DESTRUCTOR,
+    is_copy_constructor,
+    written_name,
+)
 from treadle.cuda_cpp.semantics.scopes import (
     SPELLED,
     Enumerator,
@@ -96,7 +102,6 @@ _BEING_MADE: Any = object()
 _MOST_FIELDS = 4096
 _MOST_NESTED = 64
 _MOST_ALIGNMENT = 4096
-CONSTRUCTORS = "<constructor>"  # the name of constructors in the scope of their class
 
 
 def _make(
@@ -163,7 +168,6 @@ def _make(
     home.names.setdefault(declaration.name, TypeEntity(type))
     _own_methods(cx, declaration, scope, home, type, template)
     _add_used(cx, declaration, home)
-    refuse_special_functions(cx, declaration.name, declaration.members, home)
     for member in declaration.members:
         if isinstance(member, tree.StaticAssert):
             with cx.in_scope(home):
@@ -195,11 +199,6 @@ def _with_own_names(fields: Sequence[Field], bases: Sequence[ClassType]) -> tupl
             name = f"{field.name}.{number}"
         found.append(field if name == field.name else replace(field, name=name))
     return tuple(found)
-
-
-def written_name(field: Field) -> str:
-    """The name of a field in the file."""
-    return field.name.partition(".")[0]
 
 
 def _refuse_shared_padding(
@@ -250,7 +249,10 @@ def _declare_member(member: tree.Declaration, home: Scope) -> None:
             return
         name = member.name.text
         if name.startswith("~"):
-            return  # objects of kernels are not freed
+            if "device" in member.specifiers:
+                known = home.names.setdefault(DESTRUCTOR, Functions(DESTRUCTOR))
+                known.overloads.append(Overload(member, home))
+            return
         if member.result is None and name == home.name:
             known = home.names.setdefault(CONSTRUCTORS, Functions(CONSTRUCTORS))
             known.overloads.append(Overload(member, home))
@@ -297,7 +299,7 @@ def _own_methods(
             continue
         overload = Overload(found[0], found[1], type)
         name = overload.declaration.name.text
-        name = CONSTRUCTORS if name == declaration.name else name
+        name = _special_name(name, declaration.name)
         known = home.names.get(name)
         if not isinstance(known, Functions):
             known = home.names[name] = Functions(name)
@@ -313,10 +315,17 @@ def _own_methods(
         known.overloads.append(overload)
     for overload in special:
         name = overload.declaration.name.text
-        known = home.names[CONSTRUCTORS if name == declaration.name else name]
+        known = home.names[_special_name(name, declaration.name)]
         types = _parameter_types(cx, overload)
         known.overloads = [one for one in known.overloads if _parameter_types(cx, one) != types]
         known.overloads.append(overload)
+
+
+def _special_name(name: str, owner: str) -> str:
+    """The name of a method in the scope of its class."""
+    if name.startswith("~"):
+        return DESTRUCTOR
+    return CONSTRUCTORS if name == owner else name
 
 
 def _add_used(cx: Context, declaration: tree.StructDeclaration, home: Scope) -> None:
@@ -352,7 +361,7 @@ def _inherit_constructors(base: Scope, home: Scope) -> None:
     own = home.names.get(CONSTRUCTORS)
     group = Functions(CONSTRUCTORS, list(own.overloads) if isinstance(own, Functions) else [])
     group.overloads += [
-        one for one in inherited.overloads if not _is_copy_constructor(one.declaration, base.name)
+        one for one in inherited.overloads if not is_copy_constructor(one.declaration, base.name)
     ]
     home.names[CONSTRUCTORS] = group
 
@@ -432,126 +441,3 @@ def _inside_enum(entity: Enumerator) -> Scope:
     for position, (name, _) in enumerate(plain.enumerators):
         home.names[name] = Enumerator(plain, position, entity.scope)
     return home
-
-
-def member_defaults(type: ClassType) -> dict[str, Any]:
-    """The default member initializers of a class (`int n = 4;`)."""
-    declaration = type.declaration
-    found: dict[str, Any] = {}
-    if isinstance(declaration, tree.StructDeclaration):
-        written = {
-            one.name: one.initializer
-            for one in declaration.members
-            if isinstance(one, tree.VariableDeclaration) and one.initializer is not None
-        }
-        for field in type.fields:
-            initializer = written.get(written_name(field))
-            if initializer is not None:
-                found[field.name] = initializer
-    return found
-
-
-# --- constructors --------------------------------------------------------------------------------
-
-
-def constructors_of(type: ClassType) -> tuple[Overload, ...]:
-    if type.scope is None:
-        return ()
-    found = type.scope.names.get(CONSTRUCTORS)
-    return tuple(found.overloads) if isinstance(found, Functions) else ()
-
-
-def has_constructors(type: ClassType) -> bool:
-    """Whether a class has user-provided constructors."""
-    return type == DIM3 or any(not one.declaration.note for one in constructors_of(type))
-
-
-def has_default_constructor(type: ClassType) -> bool:
-    """Whether default-initialization runs code: a constructor, or default member initializers, of
-    the class or of its bases and members."""
-    if type == DIM3 or member_defaults(type):
-        return True
-    for one in constructors_of(type):
-        parameters = one.declaration.parameters
-        if one.declaration.body is not None and all(p.default is not None for p in parameters):
-            return True
-    parts = [*type.bases, *(innermost(field.type) for field in type.fields)]
-    return any(isinstance(one, ClassType) and has_default_constructor(one) for one in parts)
-
-
-# --- special member functions that are not supported ----------------------------------------------
-
-
-def refuse_special_functions(
-    cx: Context, name: str, members: tuple[tree.Declaration, ...], home: Scope
-) -> None:
-    """CompileError for a destructor or copy constructor in device code that is not trivial."""
-    for member in members:
-        if isinstance(member, tree.FunctionDeclaration) and "device" in member.specifiers:
-            if member.name.text == f"~{name}" and not member.note and not _is_empty(member):
-                raise cx.error(refusal_message("destructor"), member.span)
-            if _is_copy_constructor(member, name) and not _merely_copies(member):
-                raise cx.error(refusal_message("copy_constructor"), member.span)
-            if _is_copy_constructor(member, name) and member.body and member.body.body:
-                for statement in member.body.body:
-                    if isinstance(statement, tree.ExpressionStatement) and _is_assertion(
-                        statement.expression
-                    ):
-                        reason = "not checked: objects are copied field by field"
-                        cx.note("noted", "assert in a copy constructor", reason, statement.span)
-
-
-def _is_empty(function: tree.FunctionDeclaration) -> bool:
-    return function.body is not None and not function.body.body
-
-
-def _is_copy_constructor(function: tree.FunctionDeclaration, name: str) -> bool:
-    if function.result is not None or function.name.text != name or len(function.parameters) != 1:
-        return False
-    if function.template:  # which is never a copy constructor
-        return False
-    written: tree.TypeTree = function.parameters[0].type
-    if not isinstance(written, tree.ReferenceType):
-        return False
-    written = written.to
-    if isinstance(written, tree.ConstType):
-        written = written.of
-    return isinstance(written, tree.NamedType) and written.name.text == name
-
-
-def _is_assertion(node: tree.Expression) -> bool:
-    is_call = isinstance(node, tree.Call) and node.function == tree.Name("__treadle_assert")
-    return is_call or isinstance(node, tree.Cast)  # without assertions it is (void)0
-
-
-def _merely_copies(function: tree.FunctionDeclaration) -> bool:
-    """Whether a copy constructor copies each field, in its mem-initializers or its body."""
-    if function.note:  # defaulted or deleted
-        return True
-    if function.body is None:
-        return False
-    other = function.parameters[0].name
-    copied = [(name, items[0]) for name, items in function.initializers if len(items) == 1]
-    if len(copied) != len(function.initializers):
-        return False
-    for statement in function.body.body:
-        if not isinstance(statement, tree.ExpressionStatement):
-            return False
-        node = statement.expression
-        if _is_assertion(node):
-            continue
-        if not isinstance(node, tree.Assign) or node.op != "=":
-            return False
-        target = node.target
-        if isinstance(target, tree.Member) and isinstance(target.base, (tree.This,)):
-            target = target.name
-        if not isinstance(target, tree.Name):
-            return False
-        copied.append((target, node.value))
-    return all(
-        isinstance(value, tree.Member)
-        and isinstance(value.base, tree.Name)
-        and value.base.text == other
-        and value.name.text == name.text
-        for name, value in copied
-    )

@@ -16,7 +16,9 @@ from treadle.cuda_cpp.lower.conversions import rvalue
 from treadle.cuda_cpp.lower.dispatch import lower
 from treadle.cuda_cpp.lower.evaluation_order import with_fixed_place
 from treadle.cuda_cpp.lower.initializers import construct_value
-from treadle.cuda_cpp.lower.objects import copy_object, member
+from treadle.cuda_cpp.lower.lifetimes import temporary
+from treadle.cuda_cpp.lower.objects import member
+from treadle.cuda_cpp.lower.special_members import acts
 from treadle.cuda_cpp.lower.storage import declare_object, uninitialized
 from treadle.cuda_cpp.lower.values import (
     VALUES,
@@ -93,20 +95,21 @@ def lower_lambda(cx: Context, node: tree.Lambda) -> Value:
     span = node.span
     key = (cx.path, id(node))
     if holds_pointer(type):
-        return SplitStruct(
-            type,
-            {
-                name: with_fixed_place(cx, value, span)
-                if refers
-                else declare_object(cx, name, _type_of(value), (key, name), value, span)
-                for name, (value, refers) in values.items()
-            },
-        )
-    if holds_array(type):
+        parts_ = {
+            name: with_fixed_place(cx, value, span)
+            if refers
+            else declare_object(cx, name, _type_of(value), (key, name), value, span)
+            for name, (value, refers) in values.items()
+        }
+        split: Value = temporary(cx, SplitStruct(type, parts_), type)
+        return split
+    if holds_array(type) or acts(type):
         place: Value = uninitialized(cx, "closure", type, key, span)
         for name, (value, _) in values.items():
-            copy_object(cx, _captured(cx, place, name, span), value, _type_of(value), span)
-        return place
+            part = _captured(cx, place, name, span)
+            cx.rules.copy_into(cx, part, value, _type_of(value), span)
+        made: Value = temporary(cx, place, type)
+        return made
     parts = [cx.copied(rvalue(cx, value, span).expression) for value, _ in values.values()]
     return construct_value(type, parts, span)
 

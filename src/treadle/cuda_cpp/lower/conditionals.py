@@ -22,9 +22,11 @@ from treadle.cuda_cpp.lower.dispatch import (
     lower_condition,
     type_of,
 )
+from treadle.cuda_cpp.lower.lifetimes import conditional, temporary
 from treadle.cuda_cpp.lower.operators import initialize
 from treadle.cuda_cpp.lower.pointers import pointer_of
-from treadle.cuda_cpp.lower.storage import declare_pointer
+from treadle.cuda_cpp.lower.special_members import acts
+from treadle.cuda_cpp.lower.storage import declare_pointer, uninitialized
 from treadle.cuda_cpp.lower.values import (
     ChoiceLvalue,
     ChosenText,
@@ -53,8 +55,10 @@ def lower_logical(cx: Context, node: tree.Binary) -> Value:
     left = condition(cx, left_value, node.left.span)
     if isinstance(left, n.Constant) and left.value == (node.op == "||"):
         return Rvalue(left, BOOL)
+    before = len(cx.endings[-1])
     with cx.separate_block() as inside:
         right = lower_condition(cx, node.right)
+    conditional(cx, before, inside)
     op = "logical_and" if node.op == "&&" else "logical_or"
     if not inside:
         return Rvalue(_connected(op, left, right, node.span), BOOL)
@@ -79,10 +83,14 @@ def lower_conditional(cx: Context, node: tree.Conditional, as_object: bool = Fal
         if as_object:
             return lower_place(cx, node.if_true if test.value else node.if_false)
         return _chosen_already(cx, bool(test.value), node)
+    before = len(cx.endings[-1])
     with cx.separate_block() as first:
         one = lower(cx, node.if_true)
+    conditional(cx, before, first)
+    before = len(cx.endings[-1])
     with cx.separate_block() as second:
         other = lower(cx, node.if_false)
+    conditional(cx, before, second)
     if isinstance(one, (Text, ChosenText)) and isinstance(other, (Text, ChosenText)):
         cx.emit(*first, *second)  # variables of nested conditions
         return ChosenText(cx.copied(test), one, other)
@@ -129,6 +137,8 @@ def _conditional_value(
     if isinstance(type, Void):
         cx.emit(n.If(test, tuple(first[0]), tuple(second[0]), node.span))
         return Rvalue(constant(0, ir.I32), VOID)
+    if acts(type):
+        return _conditional_object(cx, test, (first, second), type, node)
     values: list[n.Expression] = []
     for block, value in (first, second):
         with cx.separate_block() as inside:
@@ -143,6 +153,28 @@ def _conditional_value(
     second[0].append(n.Assign(result, values[1], node.span))
     cx.emit(n.If(test, tuple(first[0]), tuple(second[0]), node.span))
     return Rvalue(result, type)
+
+
+def _conditional_object(
+    cx: Context,
+    test: n.Expression,
+    operands: tuple[tuple[list[n.Statement], Value], ...],
+    type: CppType,
+    node: tree.Conditional,
+) -> Value:
+    """An object that one of the operands initializes, by a copy constructor if need be."""
+    place = uninitialized(cx, "chosen", type, (cx.path, id(node)), node.span)
+    blocks: list[n.Block] = []
+    for block, value in operands:
+        with cx.separate_block() as inside:
+            inside.extend(block)
+            before = len(cx.endings[-1])
+            initialize(cx, place, convert(cx, value, type, node.span), node.span)
+        conditional(cx, before, inside)
+        blocks.append(tuple(inside))
+    cx.emit(n.If(test, blocks[0], blocks[1], node.span))
+    made: Value = temporary(cx, place, type)
+    return made
 
 
 def _is_cheap(expression: n.Expression) -> bool:

@@ -15,7 +15,6 @@ import numpy as np
 from treadle.core.dtypes import BY_SHORT_NAME
 from treadle.core.source import Span
 from treadle.cuda_cpp.lower.arithmetic import constant, folded
-from treadle.cuda_cpp.lower.classes import has_constructors, member_defaults
 from treadle.cuda_cpp.lower.context import Context
 from treadle.cuda_cpp.lower.conversions import convert, rvalue
 from treadle.cuda_cpp.lower.dispatch import lower, type_of
@@ -26,6 +25,7 @@ from treadle.cuda_cpp.lower.initializers import (
     refuse_narrowing,
     without_base_braces,
 )
+from treadle.cuda_cpp.lower.special_members import has_constructors, member_defaults
 from treadle.cuda_cpp.lower.values import Rvalue
 from treadle.cuda_cpp.semantics.types import (
     BOOL,

@@ -10,7 +10,13 @@ from typing import Any, Protocol
 
 from treadle.core.errors import CompileError
 from treadle.core.source import NOWHERE, Span
-from treadle.cuda_cpp.lower.values import MemoryTarget, PointerValue, Target, Value
+from treadle.cuda_cpp.lower.values import (
+    MemoryTarget,
+    PointerValue,
+    Target,
+    Value,
+    same_object,
+)
 from treadle.cuda_cpp.program import Sampling
 from treadle.cuda_cpp.semantics.scopes import DeclaredType, Enumerator, Scope
 from treadle.cuda_cpp.semantics.types import (
@@ -149,6 +155,8 @@ class Rules:
     construct: Callable[[Context, CppType, Sequence[Value], Span], Value]
     constructed_from: Callable[[Context, CppType, Sequence[Value]], Sequence[CppType | None]]
     run_constructor: Callable[[Context, Value, ClassType, Sequence[Value], Span], None]
+    copy_into: Callable[[Context, Value, Value, CppType, Span], None]  # by a copy constructor
+    destroy: Callable[[Context, Value, CppType, Span], None]
     has_converting_constructor: Callable[[Context, Value, ClassType], bool]
     call_conversion: Callable[[Context, Value, CppType | None, Span], Value | None]
     conversion_result: Callable[[Context, CppType, CppType], CppType | None]
@@ -220,12 +228,22 @@ class Lowering:
 
 
 @dataclass(slots=True)
+class Ending:
+    """An object whose lifetime ends with a block, or with a full expression."""
+
+    value: Any
+    type: CppType
+    made: n.Variable | None = None  # whether it was constructed, if only some paths do that
+
+
+@dataclass(slots=True)
 class Returns:
     """What `return` does in the current function: `place` receives the value."""
 
     type: CppType | None  # None: deduced (`auto`)
     place: Any = None  # an Lvalue or PointerVariable; None without a value
     reference: Any = None  # the object, if a reference is returned
+    elided: str | None = None  # the variable that all returns name, which becomes the value
 
 
 class Context:
@@ -260,6 +278,11 @@ class Context:
         self.errors: Recovery | None = None  # None: no recovery
         # For each enclosing loop None, or for a switch that became a loop the flag of `continue`.
         self.continue_flags: list[n.Variable | None] = []
+        # The objects that end with each of the open blocks and full expressions, after those that
+        # end with the call; and the number of these lists outside of each loop and switch.
+        self.endings: list[list[Ending]] = [[]]
+        self.loops: list[int] = []
+        self.by_value: set[str] = set()  # the parameters that are not references
 
     def scope_arguments(self) -> Any:
         """The instance of the function, which has its own static variables."""
@@ -302,9 +325,42 @@ class Context:
             parent = parent.parent
         self.scope = Scope(parent)
         try:
-            yield self.scope
+            with self.lifetime():
+                yield self.scope
         finally:
             self.scope = outer
+
+    @contextmanager
+    def lifetime(self) -> Iterator[list[Ending]]:
+        """A block or full expression: the objects that begin in it end with it."""
+        depth = len(self.endings)
+        own: list[Ending] = []
+        self.endings.append(own)
+        try:
+            yield own
+            if own:
+                self.end_from(depth)
+        finally:
+            del self.endings[depth:]
+
+    def end_from(self, depth: int, kept: Value | None = None) -> None:
+        """End the objects of the blocks from this depth on, the last one first; nothing if control
+        has left the block. `kept` is taken over by whom a function returns it to."""
+        last = self.blocks[-1][-1] if self.blocks[-1] else None
+        if isinstance(last, (n.Return, n.Break, n.Continue)):
+            return
+        for own in reversed(self.endings[depth:]):
+            for ending in reversed(own):
+                if kept is None or not same_object(ending.value, kept):
+                    self._end(ending)
+
+    def _end(self, ending: Ending) -> None:
+        if ending.made is None:
+            self.rules.destroy(self, ending.value, ending.type, self.span)
+            return
+        with self.separate_block() as block:
+            self.rules.destroy(self, ending.value, ending.type, self.span)
+        self.emit(n.If(ending.made, tuple(block), (), self.span))
 
     @contextmanager
     def in_scope(self, scope: Scope) -> Iterator[None]:

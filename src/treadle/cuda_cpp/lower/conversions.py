@@ -24,6 +24,7 @@ from treadle.cuda_cpp.lower.pointers import (
     pointer_of,
     unit_of,
 )
+from treadle.cuda_cpp.lower.special_members import acts
 from treadle.cuda_cpp.lower.values import (
     ArrayValue,
     BitsLvalue,
@@ -47,6 +48,8 @@ from treadle.cuda_cpp.lower.values import (
     Value,
     as_const,
     describe,
+    is_prvalue,
+    with_category,
 )
 from treadle.cuda_cpp.semantics.types import (
     ARITHMETIC,
@@ -218,6 +221,11 @@ def is_object(value: Value) -> bool:
     return isinstance(value, (*OBJECTS, ArrayValue, *_WITHOUT_PLACE))
 
 
+def is_lvalue(value: Value) -> bool:
+    """Whether a value is an object that neither is temporary nor may be moved from."""
+    return is_object(value) and getattr(value, "category", "lvalue") == "lvalue"
+
+
 def is_const_object(value: Value) -> bool:
     """Whether a value is a const object."""
     if isinstance(value, ArrayValue):
@@ -269,7 +277,7 @@ def _reference_rank(cx: Context, value: Value, type: Reference) -> int:
     given: CppType = getattr(value, "type", VOID)
     if isinstance(value, FunctionSet) and isinstance(type.to, (Pointer, FunctionOf)):
         return rank_of(cx, value, decay(type.to))
-    has_place = is_object(value)
+    has_place = is_lvalue(value)
     if isinstance(type.to, ArrayOf) or isinstance(given, ArrayOf):
         return EXACT if type.to == given else IMPOSSIBLE
     if type.rvalue and has_place:
@@ -339,7 +347,7 @@ def convert(cx: Context, value: Value, type: CppType, span: Span) -> Value:
     given: CppType = getattr(value, "type", VOID)
     if isinstance(type, Pointer):
         return _to_pointer(cx, value, type, span)
-    if isinstance(value, OBJECTS) and holds_array(type) and given == type:
+    if isinstance(value, OBJECTS) and given == type and (holds_array(type) or acts(type)):
         return value
     if type == BOOL and (pointer_of(cx, value) is not None or isinstance(value, Null)):
         return Rvalue(condition(cx, value, span), BOOL)
@@ -351,6 +359,9 @@ def convert(cx: Context, value: Value, type: CppType, span: Span) -> Value:
             expression, _ = number(cx, value, span)
             return Rvalue(number_as(expression, target, span), type)
         if isinstance(type, ClassType) and derives(given, type):
+            if acts(type):
+                part = as_base(cx, value, type, span)
+                return with_category(part, "xvalue") if is_prvalue(value) else part
             return _base_part(cx, value, type, span)
         if isinstance(given, ClassType):
             made = cx.rules.call_conversion(cx, value, type, span)
@@ -502,6 +513,8 @@ def _cast_reference(cx: Context, value: Value, type: Reference, style: str, span
             value = replace(value, type=type.to)
         else:
             value = follow(cx, pointer, span)
+    if type.rvalue:
+        value = with_category(value, "xvalue")
     return as_const(value) if type.const else without_const(value)
 
 

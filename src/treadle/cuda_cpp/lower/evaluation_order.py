@@ -17,6 +17,7 @@ from treadle.cuda_cpp.lower.context import Context
 from treadle.cuda_cpp.lower.conversions import OBJECTS, as_base, binds_directly, convert, rvalue
 from treadle.cuda_cpp.lower.dispatch import lower
 from treadle.cuda_cpp.lower.pointers import pointer_of
+from treadle.cuda_cpp.lower.special_members import acts
 from treadle.cuda_cpp.lower.values import (
     ArrayValue,
     BitsLvalue,
@@ -36,6 +37,8 @@ from treadle.cuda_cpp.lower.values import (
     SplitArray,
     SplitStruct,
     Value,
+    is_prvalue,
+    with_category,
 )
 from treadle.cuda_cpp.semantics.scopes import KnownValue
 from treadle.cuda_cpp.semantics.types import VOID, ClassType, CppType, Reference, holds_array
@@ -124,6 +127,11 @@ def snapshot(cx: Context, value: Value, type: CppType | None, later: Block, span
         if type is not OBJECT and binds_directly(value, type):
             return with_fixed_place(cx, value, span)
         type = None if type is OBJECT else type.to
+    if acts(getattr(value, "type", VOID)):
+        if type == getattr(value, "type", None) and not is_prvalue(value):
+            assert type is not None
+            return cx.rules.construct(cx, type, [value], span)
+        return with_fixed_place(cx, value, span)
     if type is not None:
         value = convert(cx, value, type, span)
     if isinstance(value, (Rvalue, *OBJECTS)) and not holds_array(value.type):
@@ -183,6 +191,7 @@ def _fixed_place(cx: Context, place: n.Place) -> n.Place:
 
 def bind_reference(cx: Context, type: Reference, value: Value, span: Span) -> Any:
     """What a reference of this type refers to: the object, or a converted temporary."""
+    value = with_category(value, "lvalue")
     if binds_directly(value, type):
         if isinstance(type.to, ClassType):
             value = as_base(cx, value, type.to, span)

@@ -28,6 +28,7 @@ from treadle.cuda_cpp.lower.inlining import inline, single_return
 from treadle.cuda_cpp.lower.names import is_const
 from treadle.cuda_cpp.lower.overloads import result_type
 from treadle.cuda_cpp.lower.pointers import example_of
+from treadle.cuda_cpp.lower.special_members import acts
 from treadle.cuda_cpp.lower.statements import lower_statement
 from treadle.cuda_cpp.lower.storage import declare_object
 from treadle.cuda_cpp.lower.templates import argument_key, spelled
@@ -180,7 +181,7 @@ def _by_value(type: CppType) -> CppType:
 
 def _is_plain(type: CppType) -> bool:
     if isinstance(type, ClassType):
-        return not holds_pointer(type) and not holds_array(type)
+        return not holds_pointer(type) and not holds_array(type) and not acts(type)
     return isinstance(type, (Arithmetic, VectorType, EnumType))
 
 

@@ -8,15 +8,21 @@ from typing import Any
 
 from treadle.core.source import Span
 from treadle.cuda_cpp.lower.arithmetic import constant, folded, zero_of
-from treadle.cuda_cpp.lower.classes import has_constructors, member_defaults, written_name
 from treadle.cuda_cpp.lower.conditionals import lower_place
 from treadle.cuda_cpp.lower.context import Context
 from treadle.cuda_cpp.lower.conversions import convert, rvalue
 from treadle.cuda_cpp.lower.dispatch import lower, type_of
 from treadle.cuda_cpp.lower.evaluation_order import Operands, arguments, bind_reference
+from treadle.cuda_cpp.lower.lifetimes import temporary
 from treadle.cuda_cpp.lower.objects import store, subscript
 from treadle.cuda_cpp.lower.operators import initialize
 from treadle.cuda_cpp.lower.pointers import as_pointer_to, follow, moved, pointer_of
+from treadle.cuda_cpp.lower.special_members import (
+    acts,
+    has_constructors,
+    member_defaults,
+    written_name,
+)
 from treadle.cuda_cpp.lower.storage import uninitialized
 from treadle.cuda_cpp.lower.values import Rvalue, SplitArray, SplitStruct, Value
 from treadle.cuda_cpp.semantics.types import (
@@ -150,11 +156,12 @@ def _aggregate(cx: Context, type: ClassType, node: tree.InitializerList, span: S
     single = len(node.items) == 1 and not isinstance(node.items[0], tree.InitializerList)
     if single and type_of(cx, node.items[0]) == type:  # copy-initialization
         return _item(cx, type, node.items[0])
-    if holds_array(type) or holds_pointer(type) or not _is_literal(member_defaults(type)):
+    in_place = holds_array(type) or holds_pointer(type) or acts(type)
+    if in_place or not _is_literal(member_defaults(type)):
         cx.calls += 1
         place = uninitialized(cx, "made", type, (cx.path, "made", cx.calls), span)
         fill(cx, place, type, node, span)
-        made: Value = place
+        made: Value = temporary(cx, place, type)
         return made
     given = _named(cx, fields, braced(cx, type, node), type)
     defaults = member_defaults(type)
@@ -292,6 +299,7 @@ def fill(cx: Context, place: Value, type: CppType, node: tree.InitializerList, s
     in_parts = isinstance(type, ClassType) and (
         holds_array(type)
         or isinstance(place, SplitStruct)
+        or acts(type)
         or not _is_literal(member_defaults(type))
     )
     if isinstance(type, ClassType) and in_parts and not has_constructors(type):

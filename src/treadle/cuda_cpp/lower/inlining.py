@@ -22,9 +22,11 @@ from treadle.cuda_cpp.lower.conversions import (
 from treadle.cuda_cpp.lower.dispatch import lower, type_of
 from treadle.cuda_cpp.lower.evaluation_order import bind_reference, with_fixed_place
 from treadle.cuda_cpp.lower.initializers import from_list
+from treadle.cuda_cpp.lower.lifetimes import begin, is_local, take, temporary
 from treadle.cuda_cpp.lower.names import is_const
-from treadle.cuda_cpp.lower.operators import initialize
-from treadle.cuda_cpp.lower.storage import declare_object
+from treadle.cuda_cpp.lower.operators import initialize, put
+from treadle.cuda_cpp.lower.special_members import acts
+from treadle.cuda_cpp.lower.storage import declare_object, uninitialized
 from treadle.cuda_cpp.lower.tree_analysis import assigned_names, note_volatile
 from treadle.cuda_cpp.lower.values import (
     Candidate,
@@ -34,10 +36,13 @@ from treadle.cuda_cpp.lower.values import (
     Value,
     VoidValue,
     as_const,
+    is_prvalue,
+    with_category,
 )
 from treadle.cuda_cpp.semantics.scopes import KnownValue, Scope
 from treadle.cuda_cpp.semantics.types import (
     VOID,
+    ClassType,
     CppType,
     Pointer,
     Reference,
@@ -78,7 +83,7 @@ def inline(
         scope,
         path=(*cx.path, (instance, cx.calls)),
         returns=Returns(result),
-        this=as_const(receiver) if declaration.const else receiver,
+        this=with_category(as_const(receiver) if declaration.const else receiver, "lvalue"),
         depth=cx.depth + 1,
         name=declaration.name.text,
         isolated=cx.isolated,
@@ -89,7 +94,21 @@ def inline(
     assigned = assigned_names(cx, declaration)
     for parameter, type, value in zip(declaration.parameters, chosen.types, values, strict=False):
         bind_argument(inner, parameter, type, value, assigned, span)
-    return run_body(inner, declaration, span)
+    end_with_caller(cx, inner)
+    found = run_body(inner, declaration, span)
+    made: Value
+    if isinstance(inner.returns.type, Reference):
+        made = with_category(found, "xvalue" if inner.returns.type.rvalue else "lvalue")
+        return made
+    given = getattr(found, "type", None)
+    made = temporary(cx, found, given) if isinstance(given, ClassType) else found
+    return made
+
+
+def end_with_caller(cx: Context, inner: Context) -> None:
+    """The parameters of an inlined function end with the caller's full expression."""
+    cx.endings[-1].extend(inner.endings[0])
+    inner.endings[0].clear()
 
 
 def run_body(inner: Context, declaration: tree.FunctionDeclaration, span: Span) -> Value:
@@ -97,17 +116,16 @@ def run_body(inner: Context, declaration: tree.FunctionDeclaration, span: Span) 
     assert declaration.body is not None
     single = single_return(declaration)
     if single is not None:
-        for statement in declaration.body.body[:-1]:
-            inner.rules.statement(inner, statement)
-        if single.value is None:
-            return VoidValue(VOID)
-        if isinstance(single.value, tree.InitializerList):
-            assert inner.returns.type is not None
-            return from_list(inner, inner.returns.type, single.value, single.span)
-        refers = isinstance(inner.returns.type, Reference)
-        value = (lower_place if refers else lower)(inner, single.value)
-        return _given(inner, value, single.span)
+        with inner.lifetime():
+            for statement in declaration.body.body[:-1]:
+                inner.rules.statement(inner, statement)
+            with inner.lifetime():
+                given = _single_value(inner, single)
+                if any(inner.endings):
+                    given = _kept(inner, given, single.span)
+            return given
     outer = inner.blocks[-1]
+    inner.returns.elided = _named_result(declaration.body)
     if _returns(declaration.body):
         prepare_result(inner, declaration.body, span)
         with inner.separate_block() as body:
@@ -119,9 +137,52 @@ def run_body(inner: Context, declaration: tree.FunctionDeclaration, span: Span) 
     return _result(inner)
 
 
+def _single_value(cx: Context, node: tree.Return) -> Value:
+    """The value of the only return."""
+    if node.value is None:
+        return VoidValue(VOID)
+    if isinstance(node.value, tree.InitializerList):
+        assert cx.returns.type is not None
+        value = from_list(cx, cx.returns.type, node.value, node.span)
+        take(cx, value)
+        return value
+    refers = isinstance(cx.returns.type, Reference)
+    value = (lower_place if refers else lower)(cx, node.value)
+    if isinstance(node.value, tree.Name) and not refers:
+        value = _moved(cx, node.value, value)
+        if is_local(cx, value):  # the variable is the result
+            value = with_category(value, "prvalue")
+    return _given(cx, value, node.span)
+
+
+def _moved(cx: Context, name: tree.Name, value: Value) -> Value:
+    """A returned variable or parameter, from which the result is moved."""
+    is_parameter = name.text in cx.by_value and cx.scope.find(name.text) is value
+    return with_category(value, "xvalue") if is_parameter or is_local(cx, value) else value
+
+
+def _kept(cx: Context, value: Value, span: Span) -> Value:
+    """A value that the destructors of local variables do not change any more."""
+    if isinstance(value, Rvalue):
+        return replace(value, expression=cx.copied(value.expression))
+    return with_fixed_place(cx, value, span)
+
+
+def _named_result(body: tree.Statement) -> str | None:
+    """The variable that all returns of a function name: it is the result, and is not copied."""
+    names = {
+        node.value.text if isinstance(node.value, tree.Name) else None
+        for node in walk_tree(body)
+        if isinstance(node, tree.Return)
+    }
+    return names.pop() if len(names) == 1 else None
+
+
 def _given(cx: Context, value: Value, span: Span) -> Value:
     """A returned value, converted to the return type."""
     type = cx.returns.type
+    if type is None and acts(getattr(value, "type", VOID)):
+        type = value.type  # type: ignore[union-attr]
     if isinstance(type, Reference):
         return as_const(value) if type.const else value
     if type is None:
@@ -129,6 +190,13 @@ def _given(cx: Context, value: Value, span: Span) -> Value:
     if isinstance(type, Void):
         return VoidValue(VOID)
     converted = convert(cx, value, type, span)
+    if acts(type):
+        if is_prvalue(converted):
+            take(cx, converted)
+            return converted
+        key = (cx.path, "returned")
+        made: Value = declare_object(cx, f"{cx.name}.result", type, key, converted, span)
+        return made
     if isinstance(converted, Lvalue) and not holds_array(type):
         return rvalue(cx, converted, span)
     if isinstance(converted, Rvalue) and not isinstance(converted.expression, n.Variable):
@@ -145,7 +213,14 @@ def prepare_result(cx: Context, body: tree.Statement, span: Span) -> None:
     if isinstance(type, (Void, Reference)):
         return
     key = (cx.path, "result")
-    cx.returns.place = declare_object(cx, f"{cx.name}.result", type, key, None, span)
+    cx.returns.place = without_value(cx, f"{cx.name}.result", type, key, span)
+
+
+def without_value(cx: Context, name: str, type: CppType, key: Any, span: Span) -> Any:
+    """A new object whose constructor is not run: it is initialized later."""
+    if isinstance(type, ClassType):
+        return uninitialized(cx, name, type, key, span)
+    return declare_object(cx, name, type, key, None, span)
 
 
 class _FirstReturn(Exception):
@@ -177,7 +252,7 @@ def bind_result(
     cx: Context, name: str, type: CppType, key: Any, span: Span
 ) -> tuple[Value, Callable[[Value], None]]:
     """A value that one of several branches gives, and what assigns it in a branch."""
-    place = declare_object(cx, name, type, key, None, span)
+    place = without_value(cx, name, type, key, span)
 
     def assign(value: Value) -> None:
         initialize(cx, place, convert(cx, value, type, span), span)
@@ -216,16 +291,28 @@ def lower_return(cx: Context, node: tree.Return) -> None:
     if cx.returns.place is _DEDUCING:
         raise _FirstReturn(_returned_type(cx, node))
     if node.value is None:
+        cx.end_from(1)
         cx.emit(n.Return(None, node.span))
         return
-    if isinstance(node.value, tree.InitializerList):
+    with cx.lifetime():
+        _return_value(cx, node, node.value, type)
+
+
+def _return_value(cx: Context, node: tree.Return, written: Any, type: CppType | None) -> None:
+    kept = None
+    if isinstance(written, tree.InitializerList):
         assert type is not None
-        value = from_list(cx, type, node.value, node.span)
+        value = from_list(cx, type, written, node.span)
     else:
-        value = lower(cx, node.value)
+        value = lower(cx, written)
+        if isinstance(written, tree.Name) and not isinstance(type, Reference):
+            value = _moved(cx, written, value)
+            if written.text == cx.returns.elided and is_local(cx, value):
+                kept = value
     if isinstance(type, Void):
         if not isinstance(getattr(value, "type", VOID), Void):
             raise cx.error(f"{cx.name} returns void, so a return has no value", node.span)
+        cx.end_from(1)
         cx.emit(n.Return(None, node.span))
     elif isinstance(type, Reference):
         if cx.returns.reference is not None:
@@ -234,13 +321,21 @@ def lower_return(cx: Context, node: tree.Return) -> None:
                 node.span,
             )
         cx.returns.reference = with_fixed_place(cx, value, node.span)
+        cx.end_from(1)
         cx.emit(n.Return(None, node.span))
     elif cx.returns.place is None:  # a function of the IR
         assert type is not None
         given = rvalue(cx, convert(cx, value, type, node.span), node.span)
+        if any(cx.endings):
+            given = Rvalue(cx.copied(given.expression), given.type)
+        cx.end_from(1)
         cx.emit(n.Return(given.expression, node.span))
     else:
-        initialize(cx, cx.returns.place, value, node.span)
+        if kept is not None:
+            put(cx, cx.returns.place, kept, type or VOID, node.span)
+        else:
+            initialize(cx, cx.returns.place, value, node.span)
+        cx.end_from(1, kept)
         cx.emit(n.Return(None, node.span))
 
 
@@ -262,10 +357,21 @@ def bind_argument(
             converted = replace(converted, expression=folded(converted.expression))
         key = (cx.path, id(parameter))
         written = parameter.name in assigned or key in cx.lowering.facts.in_memory
-        if isinstance(type, Pointer) and not written:
+        cx.by_value.add(parameter.name)
+        if acts(type):
+            own = is_prvalue(converted)
+            bound = (
+                converted
+                if own
+                else declare_object(cx, parameter.name or "unused", type, key, converted, span)
+            )
+            bound = with_category(bound, "lvalue")
+            if not own:
+                begin(cx, bound, type)
+        elif isinstance(type, Pointer) and not written:
             bound = with_fixed_place(cx, converted, span)
         elif isinstance(converted, SplitStruct) and not written:
-            bound = converted
+            bound = with_category(converted, "lvalue")
         elif (
             isinstance(converted, Rvalue)
             and isinstance(converted.expression, n.Constant)

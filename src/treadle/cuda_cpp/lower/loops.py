@@ -12,6 +12,7 @@ from treadle.cuda_cpp.lower.arithmetic import constant, folded, plus, times
 from treadle.cuda_cpp.lower.context import Context, LowerAgain, tree_made
 from treadle.cuda_cpp.lower.conversions import common_type, convert, number, number_as, rvalue
 from treadle.cuda_cpp.lower.dispatch import constant_rvalue, lower, lower_condition
+from treadle.cuda_cpp.lower.lifetimes import whole_condition
 from treadle.cuda_cpp.lower.names import is_auto, resolve
 from treadle.cuda_cpp.lower.objects import subscript
 from treadle.cuda_cpp.lower.storage import declare_object
@@ -31,10 +32,12 @@ from treadle.ir.traverse import root_of, walk
 def loop_body(cx: Context) -> Iterator[None]:
     """A loop's body, in which `continue` is that of the loop."""
     cx.continue_flags.append(None)
+    cx.loops.append(len(cx.endings) - 1)  # the block around the body is in the loop
     try:
         yield
     finally:
         cx.continue_flags.pop()
+        cx.loops.pop()
 
 
 def lower_body(cx: Context, node: tree.Statement) -> list[n.Statement]:
@@ -58,17 +61,24 @@ def lower_for(cx: Context, node: tree.For) -> None:
             cx.rules.statement(cx, node.initializer)
         body = lower_body(cx, node.body)
         with cx.separate_block() as update:
-            if node.update is not None:
-                cx.unused = node.update
-                lower(cx, node.update)
+            _update(cx, node)
         _emit_while(cx, node.condition, body, tuple(update), node)
+
+
+def _update(cx: Context, node: tree.For) -> None:
+    """The expression after each iteration."""
+    if node.update is not None:
+        cx.unused = node.update
+        with cx.lifetime():
+            lower(cx, node.update)
 
 
 def _emit_while(
     cx: Context, written: Any, body: list[n.Statement], update: n.Block, node: Any
 ) -> None:
     with cx.separate_block() as before:
-        condition = n.TRUE if written is None else folded(lower_condition(cx, written))
+        given = n.TRUE if written is None else whole_condition_of(cx, written)
+        condition = folded(given)
     if before:
         leave = n.If(_not(condition), (n.Break(node.span),), (), node.span)
         cx.emit(n.While(n.TRUE, (*before, leave, *body), update, node.span))
@@ -314,9 +324,7 @@ def _emit_plain(
     )
     body = lower_body(cx, node.body)
     with cx.separate_block() as update:
-        if node.update is not None:
-            cx.unused = node.update
-            lower(cx, node.update)
+        _update(cx, node)
     _emit_while(cx, node.condition, body, tuple(update), node)
 
 
@@ -350,7 +358,7 @@ def lower_while(cx: Context, node: tree.While) -> None:
         _emit_while(cx, node.condition, body, (), node)
         return
     with cx.separate_block() as inside, cx.inner_scope(), loop_body(cx):
-        condition = condition_of(cx, node.condition)
+        condition = whole_condition_of(cx, node.condition)
         cx.emit(n.If(_not(condition), (n.Break(node.span),), (), node.span))
         cx.rules.statement(cx, node.body)
     cx.emit(n.While(n.TRUE, tuple(inside), (), node.span))
@@ -361,7 +369,7 @@ def lower_do(cx: Context, node: tree.DoWhile) -> None:
     body = lower_body(cx, node.body)
     if not _continues(body):
         with cx.separate_block() as tail:
-            condition = folded(lower_condition(cx, node.condition))
+            condition = folded(whole_condition_of(cx, node.condition))
             never = isinstance(condition, n.Constant) and not condition.value
             if never and not _breaks(body):
                 cx.blocks[-2].extend([*body, *tail])
@@ -371,7 +379,7 @@ def lower_do(cx: Context, node: tree.DoWhile) -> None:
         return
     again = cx.let_as("again", n.TRUE, node.span)
     with cx.separate_block() as update:
-        cx.emit(n.Assign(again, lower_condition(cx, node.condition), node.span))
+        cx.emit(n.Assign(again, whole_condition_of(cx, node.condition), node.span))
     cx.emit(n.While(again, tuple(body), tuple(update), node.span))
 
 
@@ -452,9 +460,9 @@ def _iterate(cx: Context, node: tree.RangeFor, value: Value) -> None:
         cx.rules.statement(cx, tree_made(cx, "range", node, made))
 
 
-def condition_of(cx: Context, node: Any) -> n.Expression:
-    """The condition of an if or while: an expression or a declaration."""
+def whole_condition_of(cx: Context, node: Any) -> n.Expression:
+    """The condition of an if or loop: an expression or a declaration."""
     if isinstance(node, tree.VariableDeclaration):
         declare_variable(cx, node)
-        return lower_condition(cx, tree.Name(node.name, span=node.span))
-    return lower_condition(cx, node)
+        node = tree.Name(node.name, span=node.span)
+    return whole_condition(cx, lambda: lower_condition(cx, node))

@@ -9,6 +9,7 @@ from treadle.cuda_cpp.lower.arithmetic import cast, constant, folded
 from treadle.cuda_cpp.lower.context import ChosenOperator, Context, LowerAgain
 from treadle.cuda_cpp.lower.conversions import (
     OBJECTS,
+    as_base,
     common_type,
     condition,
     convert,
@@ -23,8 +24,9 @@ from treadle.cuda_cpp.lower.conversions import (
     same_steps,
     underlying,
 )
-from treadle.cuda_cpp.lower.objects import choose, copy_object, load, store
+from treadle.cuda_cpp.lower.objects import choose, copy_object, load, store, subscript
 from treadle.cuda_cpp.lower.pointers import as_index, in_steps_of, moved, pointer_of
+from treadle.cuda_cpp.lower.special_members import acts, lifetime_of
 from treadle.cuda_cpp.lower.values import (
     ArrayValue,
     ChosenPointer,
@@ -47,7 +49,9 @@ from treadle.cuda_cpp.semantics.types import (
     INT,
     LONG,
     Arithmetic,
+    ArrayOf,
     ClassType,
+    CppType,
     EnumType,
     Reference,
     VectorType,
@@ -55,6 +59,7 @@ from treadle.cuda_cpp.semantics.types import (
     holds_array,
     ir_type,
 )
+from treadle.cuda_cpp.syntax import tree
 from treadle.ir import nodes as n
 from treadle.ir import types as ir
 
@@ -365,7 +370,43 @@ def assign(cx: Context, op: str, target: Value, value: Value, span: Span) -> Val
         value = binary(cx, op[:-1], target, value, span)
         if isinstance(target, OBJECTS) and isinstance(value, Rvalue):
             value = _back(cx, value, target, span)
-    return initialize(cx, target, value, span)
+    type = getattr(target, "type", None)
+    if isinstance(type, ClassType) and op == "=" and lifetime_of(type).assigns:
+        converted = convert(cx, value, type, span)
+        same = getattr(converted, "type", None) == type
+        if isinstance(target, (*OBJECTS, SplitStruct)) and same:
+            _assign_members(cx, target, converted, type, span)
+            return target
+    return _store(cx, target, value, span)
+
+
+def _assign_members(cx: Context, target: Value, value: Value, type: ClassType, span: Span) -> None:
+    """The assignment that a class has without an operator= of its own: of bases and members."""
+    if type.is_union:
+        _store(cx, target, value, span)
+        return
+    for base in type.bases:
+        one, other = (as_base(cx, each, base, span) for each in (target, value))
+        assign(cx, "=", one, other, span)
+    for field in type.fields:
+        with cx.in_scope(type.scope):
+            one, other = (
+                cx.rules.member_of(cx, each, tree.Name(field.name), span)
+                for each in (target, value)
+            )
+        _assign_member(cx, one, other, field.type, span)
+
+
+def _assign_member(cx: Context, one: Value, other: Value, type: CppType, span: Span) -> None:
+    if not isinstance(type, ArrayOf):
+        assign(cx, "=", one, other, span)
+    elif lifetime_of(type).assigns:
+        for at in range(type.length or 0):
+            index = constant(at, ir.I32)
+            item, new = (subscript(cx, each, index, span) for each in (one, other))
+            _assign_member(cx, item, new, type.element, span)
+    else:
+        _assign_part(cx, one, other, span)
 
 
 def operator_of_assignment(
@@ -379,7 +420,25 @@ def operator_of_assignment(
 
 
 def initialize(cx: Context, target: Value, value: Value, span: Span) -> Value:
-    """Initialize a place: no `operator=` is called."""
+    """Initialize a place: no `operator=` is called, but the copy constructor of a class."""
+    type = getattr(target, "type", None)
+    if isinstance(type, ClassType) and acts(type):
+        converted = convert(cx, value, type, span)
+        if getattr(converted, "type", None) == type:
+            cx.rules.copy_into(cx, target, converted, type, span)
+            return target
+    return _store(cx, target, value, span)
+
+
+def put(cx: Context, target: Value, value: Value, type: CppType, span: Span) -> None:
+    """Copy an object as its bytes."""
+    if isinstance(type, (ArrayOf, ClassType)) and not isinstance(target, SplitStruct):
+        copy_object(cx, target, value, type, span)
+    else:
+        _assign_part(cx, target, value, span)
+
+
+def _store(cx: Context, target: Value, value: Value, span: Span) -> Value:
     if isinstance(target, (PointerVariable, ParameterPointer, ChosenPointer)):
         pointer = pointer_of(cx, convert(cx, value, target.type, span))
         if pointer is None:

@@ -15,7 +15,7 @@ from treadle.cuda_cpp.lower.conversions import (
     IMPOSSIBLE,
     USER,
     is_const_object,
-    is_object,
+    is_lvalue,
     loses_const,
     rank_of,
 )
@@ -242,7 +242,7 @@ def _deduced(
                 type = cx.rules.function_pointer(cx, argument, wanted, span).type
             if not _is_reference(one.type):
                 type = decay(type)
-            elif _forwards(one.type, open_parameters) and is_object(argument):
+            elif _forwards(one.type, open_parameters) and is_lvalue(argument):
                 type = Reference(type, is_const_object(argument))
                 assert isinstance(one.type, tree.ReferenceType)
                 if not deduce_exactly(found, one.type.to, type):

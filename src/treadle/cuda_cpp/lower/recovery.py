@@ -35,6 +35,7 @@ class Errors:
             return
         lowering = cx.lowering
         before = (len(cx.continue_flags), lowering.unevaluated, lowering.constant_calls, cx.span)
+        loops = len(cx.loops)
         try:
             lower(cx, node)
         except UnsupportedOnTarget:
@@ -45,6 +46,7 @@ class Errors:
             if len(self.found) >= _MOST:
                 self.raise_found()
             del cx.continue_flags[before[0] :]
+            del cx.loops[loops:]
             lowering.unevaluated, lowering.constant_calls, cx.span = before[1:]
             self._unknown |= _declared(node)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from treadle.cuda_cpp.lower import (
     calls,
     classes,
+    copies,
     expressions,
     function_pointers,
     members,
@@ -31,6 +32,8 @@ RULES = Rules(
     construct=calls.construct,
     constructed_from=calls.constructed_from,
     run_constructor=calls.run_constructor,
+    copy_into=copies.copy_into,
+    destroy=copies.destroy,
     has_converting_constructor=calls.has_converting_constructor,
     call_conversion=calls.call_conversion,
     conversion_result=calls.conversion_result,

@@ -10,11 +10,11 @@ from treadle.cuda_cpp.lower.context import Context, key_of, tree_made
 from treadle.cuda_cpp.lower.dispatch import constant_value, lower, static_assert, type_of
 from treadle.cuda_cpp.lower.inlining import lower_return
 from treadle.cuda_cpp.lower.loops import (
-    condition_of,
     lower_do,
     lower_for,
     lower_range_for,
     lower_while,
+    whole_condition_of,
 )
 from treadle.cuda_cpp.lower.objects import subscript
 from treadle.cuda_cpp.lower.storage import declare_object
@@ -55,7 +55,8 @@ def _attempt(cx: Context, node: tree.Statement) -> None:
 
 def _expression(cx: Context, node: tree.ExpressionStatement) -> None:
     cx.unused = node.expression
-    lower(cx, node.expression)
+    with cx.lifetime():
+        lower(cx, node.expression)
 
 
 def _declarations(cx: Context, node: tree.DeclarationStatement) -> None:
@@ -132,7 +133,7 @@ def _if(cx: Context, node: tree.If) -> None:
                 with cx.inner_scope():
                     lower_statement(cx, chosen)
             return
-        condition = _uniform_condition(cx, folded(condition_of(cx, node.condition)))
+        condition = _uniform_condition(cx, folded(whole_condition_of(cx, node.condition)))
         if isinstance(condition, n.Constant):  # the discarded branch of an instance is not lowered
             chosen = node.then if condition.value else node.otherwise
             if chosen is not None:
@@ -174,6 +175,7 @@ def _is_shared_variable(cx: Context, place: n.Place) -> bool:
 def _break(cx: Context, node: tree.Break) -> None:
     if not cx.continue_flags:
         raise cx.error("break is not in a loop or switch", node.span)
+    cx.end_from(cx.loops[-1])
     cx.emit(n.Break(node.span))
 
 
@@ -181,6 +183,8 @@ def _continue(cx: Context, node: tree.Continue) -> None:
     if None not in cx.continue_flags:
         raise cx.error("continue is not in a loop", node.span)
     flag = cx.continue_flags[-1]
+    outer = max(at for at, one in enumerate(cx.continue_flags) if one is None)
+    cx.end_from(cx.loops[outer])
     if flag is not None:  # inside a switch that became a loop
         cx.emit(n.Assign(flag, n.TRUE, node.span), n.Break(node.span))
         return

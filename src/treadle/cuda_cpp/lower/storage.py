@@ -8,12 +8,12 @@ from typing import Any
 
 from treadle.core.source import Span
 from treadle.cuda_cpp.lower.arithmetic import constant
-from treadle.cuda_cpp.lower.classes import has_default_constructor
 from treadle.cuda_cpp.lower.context import Context
 from treadle.cuda_cpp.lower.conversions import convert, rvalue
 from treadle.cuda_cpp.lower.objects import copy_object, store, subscript
 from treadle.cuda_cpp.lower.operators import assign_pointer
 from treadle.cuda_cpp.lower.pointers import MOST_ITEMS, ZERO, follow, pointer_of, unit_of
+from treadle.cuda_cpp.lower.special_members import acts, has_default_constructor
 from treadle.cuda_cpp.lower.values import (
     ArrayValue,
     Lvalue,
@@ -152,7 +152,7 @@ def declare_object(
     if isinstance(type, ArrayOf):
         made = array_memory(cx, name, type, "local", span)
         if value is not None:
-            copy_object(cx, made, value, type, span)
+            cx.rules.copy_into(cx, made, value, type, span)
         return made
     if isinstance(type, Void):
         raise cx.error(f"{name} cannot be void", span)
@@ -162,6 +162,10 @@ def declare_object(
             cx.rules.run_constructor(cx, place, type, [], span)
         return place
     converted = convert(cx, value, type, span)
+    if acts(type):
+        place = uninitialized(cx, name, type, key, span)
+        cx.rules.copy_into(cx, place, converted, type, span)
+        return place
     if isinstance(converted, SplitStruct):
         return _copied_fields(cx, name, converted, key, span)
     in_memory = holds_array(type) or key in cx.lowering.facts.in_memory

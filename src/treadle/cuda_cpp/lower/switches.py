@@ -10,6 +10,7 @@ from treadle.cuda_cpp.lower.arithmetic import constant, folded
 from treadle.cuda_cpp.lower.context import Context
 from treadle.cuda_cpp.lower.conversions import explicit_cast, number, number_as, promoted
 from treadle.cuda_cpp.lower.dispatch import lower
+from treadle.cuda_cpp.lower.lifetimes import whole_condition
 from treadle.cuda_cpp.lower.names import constant_integer
 from treadle.cuda_cpp.semantics.types import EnumType
 from treadle.cuda_cpp.syntax import tree
@@ -32,12 +33,7 @@ def lower_switch(cx: Context, node: tree.Switch) -> None:
     with cx.inner_scope():
         if node.initializer is not None:
             cx.rules.statement(cx, node.initializer)
-        written = lower(cx, node.condition)
-        scoped = getattr(written, "type", None)
-        if isinstance(scoped, EnumType):  # no implicit conversion elsewhere
-            written = explicit_cast(cx, written, scoped.underlying, "static", node.span)
-        value, type = number(cx, written, node.condition.span)
-        value = folded(number_as(value, promoted(type), node.span))
+        value = whole_condition(cx, lambda: _subject(cx, node))
         sections = _sections(cx, node)
         _declare_for_all(cx, sections)
         subject = value if isinstance(value, n.Constant) else cx.let_as("subject", value, node.span)
@@ -181,6 +177,16 @@ def _chain(cx: Context, subject: n.Expression, sections: list[_Section], node: t
     cx.emit(*_chained(branches, default, node.span))
 
 
+def _subject(cx: Context, node: tree.Switch) -> n.Expression:
+    """The number that a switch selects by."""
+    written = lower(cx, node.condition)
+    scoped = getattr(written, "type", None)
+    if isinstance(scoped, EnumType):  # no implicit conversion elsewhere
+        written = explicit_cast(cx, written, scoped.underlying, "static", node.span)
+    value, type = number(cx, written, node.condition.span)
+    return folded(number_as(value, promoted(type), node.span))
+
+
 def _block(cx: Context, body: list[tree.Statement]) -> n.Block:
     with cx.separate_block() as block, cx.inner_scope():
         _lower_all(cx, body)
@@ -199,6 +205,7 @@ def _once(cx: Context, subject: n.Expression, sections: list[_Section], node: tr
     continues = _mentions_continue(node)
     flag = cx.let_as("continued", n.FALSE, node.span) if continues else None
     cx.continue_flags.append(flag)
+    cx.loops.append(len(cx.endings))
     with cx.separate_block() as body:
         for number_, section in enumerate(sections):
             reached = n.Binary("le", entered, constant(number_, ir.I32), ir.BOOL, node.span)
@@ -207,6 +214,7 @@ def _once(cx: Context, subject: n.Expression, sections: list[_Section], node: tr
                 cx.emit(n.If(reached, tuple(inside), (), node.span))
         cx.emit(n.Break(node.span))
     cx.continue_flags.pop()
+    cx.loops.pop()
     cx.emit(n.While(n.TRUE, tuple(body), (), node.span))
     if flag is not None:
         outer = cx.continue_flags[-1] if cx.continue_flags else None
@@ -220,7 +228,7 @@ def _once(cx: Context, subject: n.Expression, sections: list[_Section], node: tr
 
 def _sequence(cx: Context, body: list[tree.Statement]) -> n.Block:
     """A section's statements; the names that it declares are visible in later sections."""
-    with cx.separate_block() as block:
+    with cx.separate_block() as block, cx.lifetime():
         _lower_all(cx, body)
     return tuple(block)
 

@@ -8,7 +8,7 @@ the IR accesses memory by name.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeAlias, get_args
+from typing import Any, Literal, TypeAlias, get_args
 
 from treadle.cuda_cpp.semantics.scopes import Overload, Scope
 from treadle.cuda_cpp.semantics.types import (
@@ -23,6 +23,10 @@ from treadle.cuda_cpp.semantics.types import (
 from treadle.cuda_cpp.syntax import tree
 from treadle.ir import nodes as n
 from treadle.ir import types as ir
+
+# C++'s value categories of what has a place: a temporary object is a prvalue until a name refers to
+# it; an xvalue may be moved from.
+Category: TypeAlias = Literal["lvalue", "xvalue", "prvalue"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +46,7 @@ class Lvalue:
     place: n.Place
     type: CppType
     const: bool = field(default=False, compare=False)
+    category: Category = field(default="lvalue", compare=False)
 
 
 # --- targets of pointers -------------------------------------------------------------------------
@@ -207,6 +212,7 @@ class SplitStruct:
     type: ClassType
     fields: dict[str, Any]
     const: bool = False
+    category: Category = "lvalue"
 
 
 @dataclass(frozen=True, slots=True)
@@ -312,8 +318,27 @@ def as_const(value: Any) -> Any:
         case PointerVariable():
             return replace(value, fixed=True)
         case SplitStruct(type=type, fields=fields):
-            return SplitStruct(type, fields, True)
+            return SplitStruct(type, fields, True, value.category)
     return value
+
+
+def with_category(value: Any, category: Category) -> Any:
+    """An object of another value category; other values as they are."""
+    if isinstance(value, (Lvalue, SplitStruct)) and value.category != category:
+        return replace(value, category=category)
+    return value
+
+
+def same_object(one: Any, other: Any) -> bool:
+    """Whether two values are the same object."""
+    if isinstance(one, SplitStruct) and isinstance(other, SplitStruct):
+        return one.fields is other.fields
+    return bool(one == other)
+
+
+def is_prvalue(value: Any) -> bool:
+    """Whether a value is a temporary object, or has no place at all."""
+    return isinstance(value, Rvalue) or getattr(value, "category", "") == "prvalue"
 
 
 def describe(value: Any) -> str:

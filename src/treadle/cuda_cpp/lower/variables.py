@@ -7,7 +7,6 @@ from typing import Any
 
 from treadle.core.source import Span
 from treadle.cuda_cpp.lower.arithmetic import folded
-from treadle.cuda_cpp.lower.classes import has_constructors
 from treadle.cuda_cpp.lower.conditionals import lower_place
 from treadle.cuda_cpp.lower.context import Context, NotPure, key_of
 from treadle.cuda_cpp.lower.conversions import (
@@ -21,8 +20,10 @@ from treadle.cuda_cpp.lower.dispatch import evaluate, lower, type_of
 from treadle.cuda_cpp.lower.evaluation_order import arguments as constructor_arguments
 from treadle.cuda_cpp.lower.evaluation_order import with_fixed_place
 from treadle.cuda_cpp.lower.initializers import fill, from_list, text_items
+from treadle.cuda_cpp.lower.lifetimes import begin, take
 from treadle.cuda_cpp.lower.names import is_auto, is_const, resolve, with_auto
 from treadle.cuda_cpp.lower.pointers import ZERO, follow, unit_of
+from treadle.cuda_cpp.lower.special_members import has_constructors
 from treadle.cuda_cpp.lower.storage import (
     array_memory,
     construct_items,
@@ -45,6 +46,8 @@ from treadle.cuda_cpp.lower.values import (
     Value,
     as_const,
     describe,
+    is_prvalue,
+    with_category,
 )
 from treadle.cuda_cpp.semantics.scopes import GlobalVariable, KnownValue
 from treadle.cuda_cpp.semantics.types import (
@@ -86,7 +89,10 @@ def declare(cx: Context, node: tree.VariableDeclaration) -> None:
             node.span,
         )
     if isinstance(type, Reference):
-        bound = _reference(cx, node, type)
+        with cx.lifetime():
+            bound, is_new = _reference(cx, node, type)
+        if is_new:  # a temporary object ends with the reference
+            begin(cx, bound, type.to)
         note_volatile(cx, node.type, bound)
         cx.scope.names[node.name] = as_const(bound) if type.const else bound
         return
@@ -96,7 +102,10 @@ def declare(cx: Context, node: tree.VariableDeclaration) -> None:
     if known is not None:
         cx.scope.names[node.name] = KnownValue(known, key_of(cx, node))
         return
-    made = _local(cx, node, type)
+    with cx.lifetime():
+        made = _local(cx, node, type)
+    if not lasting:
+        begin(cx, made, type)
     note_volatile(cx, node.type, made)
     cx.scope.names[node.name] = as_const(made) if _is_constant(node) else made
 
@@ -122,7 +131,8 @@ def _deduced(cx: Context, node: tree.VariableDeclaration) -> CppType:
     return with_auto(cx, node.type, type if reference else decay(type))
 
 
-def _reference(cx: Context, node: tree.VariableDeclaration, type: Reference) -> Any:
+def _reference(cx: Context, node: tree.VariableDeclaration, type: Reference) -> tuple[Any, bool]:
+    """What a reference refers to, and whether that is a temporary object."""
     if node.initializer is None:
         raise cx.error(f"the reference {node.name} has no initializer", node.span)
     value = (lower if type.const else lower_place)(cx, _only(cx, node))
@@ -130,12 +140,16 @@ def _reference(cx: Context, node: tree.VariableDeclaration, type: Reference) -> 
         value = cx.rules.call_conversion(cx, value, type.to, node.span) or value
     if not binds_directly(value, type) and (type.const or isinstance(value, Rvalue)):
         converted = convert(cx, value, type.to, node.span)
-        return declare_object(cx, node.name, type.to, key_of(cx, node), converted, node.span)
+        made = declare_object(cx, node.name, type.to, key_of(cx, node), converted, node.span)
+        return made, True
     if not binds_directly(value, type):
         raise cx.error(f"{type} {node.name} cannot refer to {describe(value)}", node.span)
+    is_new = is_prvalue(value) and getattr(value, "type", None) == type.to
+    if is_new:
+        take(cx, value)
     if isinstance(type.to, ClassType):
         value = as_base(cx, value, type.to, node.span)
-    return with_fixed_place(cx, value, node.span)
+    return with_category(with_fixed_place(cx, value, node.span), "lvalue"), is_new
 
 
 def _only(cx: Context, node: tree.VariableDeclaration) -> Any:

@@ -129,16 +129,6 @@ REFUSALS = {
         "other GPUs read and write memory in whole numbers",
         "use an integer, with masks and shifts",
     ),
-    "destructor": Refusal(
-        "a destructor that does something",
-        "destructors are not called at the end of an object's lifetime",
-        "do it in a function that is called at the end of the block",
-    ),
-    "copy_constructor": Refusal(
-        "a copy constructor that does more than copy",
-        "objects are copied field by field",
-        "leave it out, or write a function that makes the changed copy",
-    ),
     "packed": Refusal(
         "a packed struct whose members are not aligned to their sizes",
         "other GPUs read and write memory in aligned numbers",

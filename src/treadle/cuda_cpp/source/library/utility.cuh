@@ -1,4 +1,4 @@
-// <utility>. There is nothing to move here: std::move gives the object, whose copy is as good.
+// <utility>: std::move, std::forward, std::pair and kin.
 #pragma once
 #include <type_traits>
 namespace std {
@@ -6,11 +6,13 @@ namespace std {
 struct piecewise_construct_t {};
 template <class T> __host__ __device__ T declval();
 
-template <class T> __host__ __device__ constexpr T &move(T &x) { return x; }
-template <class T> __host__ __device__ constexpr const T &move(const T &x) { return x; }
+template <class T> __host__ __device__ constexpr T &&move(T &x) { return static_cast<T &&>(x); }
+template <class T> __host__ __device__ constexpr const T &&move(const T &x) {
+    return static_cast<const T &&>(x);
+}
 template <class T>
-__host__ __device__ constexpr remove_reference_t<T> &forward(remove_reference_t<T> &x) {
-    return x;
+__host__ __device__ constexpr T &&forward(remove_reference_t<T> &x) {
+    return static_cast<T &&>(x);
 }
 template <class T>
 __host__ __device__ constexpr const remove_reference_t<T> &forward(const remove_reference_t<T> &x) {

@@ -1,0 +1,126 @@
+"""Copies and ends of objects whose classes define them: copy constructors and destructors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from treadle.core.source import Span
+from treadle.cuda_cpp.lower.arithmetic import constant, minus
+from treadle.cuda_cpp.lower.calls import run_chosen
+from treadle.cuda_cpp.lower.context import Context, Returns
+from treadle.cuda_cpp.lower.conversions import as_base
+from treadle.cuda_cpp.lower.inlining import run_body
+from treadle.cuda_cpp.lower.lifetimes import take
+from treadle.cuda_cpp.lower.objects import subscript
+from treadle.cuda_cpp.lower.operators import put
+from treadle.cuda_cpp.lower.overloads import resolve_overload
+from treadle.cuda_cpp.lower.special_members import copy_constructors, destructor_of, lifetime_of
+from treadle.cuda_cpp.lower.values import SplitStruct, Value, is_prvalue, with_category
+from treadle.cuda_cpp.semantics.scopes import Scope
+from treadle.cuda_cpp.semantics.types import VOID, ArrayOf, ClassType, CppType, Field, Reference
+from treadle.cuda_cpp.syntax import tree
+from treadle.ir import nodes as n
+from treadle.ir import types as ir
+
+_MOST_UNROLLED = 16  # objects of an array
+
+
+def copy_into(cx: Context, target: Value, value: Value, type: CppType, span: Span) -> None:
+    """Initialize an object with another one of its type, by the copy or move constructors of its
+    class, or of its bases and members. A temporary object becomes the new one."""
+    if not lifetime_of(type).copies or is_prvalue(value):
+        if is_prvalue(value):
+            take(cx, value)
+        put(cx, target, value, type, span)
+        return
+    if isinstance(type, ArrayOf):
+        _each(cx, type, False, lambda at: _copy_item(cx, target, value, type, at, span), span)
+        return
+    assert isinstance(type, ClassType)
+    overloads = copy_constructors(type)
+    if overloads:
+        chosen = resolve_overload(cx, type.name, overloads, [value], None, span)
+        run_chosen(cx, target, type, chosen, [value], span)
+        return
+    for base in type.bases:
+        copy_into(cx, as_base(cx, target, base, span), as_base(cx, value, base, span), base, span)
+    for field in type.fields:
+        if isinstance(field.type, Reference):
+            assert isinstance(target, SplitStruct)
+            assert isinstance(value, SplitStruct)
+            target.fields[field.name] = value.fields[field.name]
+            continue
+        one, other = _part(cx, target, type, field, span), _part(cx, value, type, field, span)
+        if getattr(value, "category", "") == "xvalue":
+            other = with_category(other, "xvalue")
+        copy_into(cx, one, other, field.type, span)
+
+
+def destroy(cx: Context, value: Value, type: CppType, span: Span) -> None:
+    """End an object: its destructor, then those of its members and bases in reverse order."""
+    if not lifetime_of(type).ends:
+        return
+    if isinstance(type, ArrayOf):
+        element = type.element
+
+        def end(at: n.Expression) -> None:
+            destroy(cx, subscript(cx, value, at, span), element, span)
+
+        _each(cx, type, True, end, span)
+        return
+    assert isinstance(type, ClassType)
+    destructor = destructor_of(type)
+    if destructor is not None:
+        declaration = destructor.declaration
+        if declaration.body is None:
+            raise cx.error(f"~{type} is declared, but not defined in any included file", span)
+        cx.calls += 1
+        inner = Context(
+            cx.lowering,
+            Scope(destructor.scope, f"~{type.name}", "function"),
+            path=(*cx.path, ((id(declaration), type.arguments), cx.calls)),
+            returns=Returns(VOID),
+            this=value,
+            depth=cx.depth + 1,
+            name=declaration.name.text,
+            isolated=cx.isolated,
+        )
+        inner.memories = cx.memories
+        inner.blocks = [cx.blocks[-1]]
+        inner.span = span
+        run_body(inner, declaration, span)
+    for field in reversed(type.fields):
+        if lifetime_of(field.type).ends and not type.is_union:
+            destroy(cx, _part(cx, value, type, field, span), field.type, span)
+    for base in reversed(type.bases):
+        destroy(cx, as_base(cx, value, base, span), base, span)
+
+
+def _part(cx: Context, value: Value, type: ClassType, field: Field, span: Span) -> Value:
+    """A field, which may be private."""
+    with cx.in_scope(type.scope):
+        return cx.rules.member_of(cx, value, tree.Name(field.name), span)
+
+
+def _copy_item(
+    cx: Context, target: Value, value: Value, type: ArrayOf, at: n.Expression, span: Span
+) -> None:
+    copy_into(
+        cx, subscript(cx, target, at, span), subscript(cx, value, at, span), type.element, span
+    )
+
+
+def _each(
+    cx: Context, type: ArrayOf, backwards: bool, do: Callable[[n.Expression], None], span: Span
+) -> None:
+    """Do something with each index of an array, in order or backwards."""
+    length = type.length or 0
+    if length <= _MOST_UNROLLED:
+        for at in range(length):
+            do(constant(length - 1 - at if backwards else at, ir.I32))
+        return
+    variable = n.Variable(cx.lowering.unique("item"), ir.I32, span)
+    with cx.separate_block() as body:
+        do(minus(constant(length - 1, ir.I32), variable) if backwards else variable)
+    bounds = (constant(0, ir.I32), constant(length, ir.I32))
+    cx.emit(n.For(variable, *bounds, 1, tuple(body), span=span))

@@ -1,0 +1,196 @@
+"""Members of classes that C++ calls by itself: constructors, default member initializers, copies,
+destructors and assignments, and which of them do something.
+
+Only objects of classes whose copies or destructors do something have lifetimes that the lowering
+follows (`lifetimes.py`). Others are copied as bytes.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from treadle.cuda_cpp.semantics.scopes import Functions, Overload
+from treadle.cuda_cpp.semantics.types import DIM3, ClassType, CppType, Field, innermost
+from treadle.cuda_cpp.syntax import tree
+
+# The names of constructors and of the destructor in the scope of their class.
+CONSTRUCTORS, DESTRUCTOR = "<constructor>", "<destructor>"
+
+
+def written_name(field: Field) -> str:
+    """The name of a field in the file."""
+    return field.name.partition(".")[0]
+
+
+def member_defaults(type: ClassType) -> dict[str, Any]:
+    """The default member initializers of a class (`int n = 4;`)."""
+    declaration = type.declaration
+    found: dict[str, Any] = {}
+    if isinstance(declaration, tree.StructDeclaration):
+        written = {
+            one.name: one.initializer
+            for one in declaration.members
+            if isinstance(one, tree.VariableDeclaration) and one.initializer is not None
+        }
+        for field in type.fields:
+            initializer = written.get(written_name(field))
+            if initializer is not None:
+                found[field.name] = initializer
+    return found
+
+
+def constructors_of(type: ClassType) -> tuple[Overload, ...]:
+    if type.scope is None:
+        return ()
+    found = type.scope.names.get(CONSTRUCTORS)
+    return tuple(found.overloads) if isinstance(found, Functions) else ()
+
+
+def has_constructors(type: ClassType) -> bool:
+    """Whether a class has user-provided constructors."""
+    return type == DIM3 or any(not one.declaration.note for one in constructors_of(type))
+
+
+def has_default_constructor(type: ClassType) -> bool:
+    """Whether default-initialization runs code: a constructor, or default member initializers, of
+    the class or of its bases and members."""
+    if type == DIM3 or member_defaults(type):
+        return True
+    for one in constructors_of(type):
+        parameters = one.declaration.parameters
+        if one.declaration.body is not None and all(p.default is not None for p in parameters):
+            return True
+    parts = [*type.bases, *(innermost(field.type) for field in type.fields)]
+    return any(isinstance(one, ClassType) and has_default_constructor(one) for one in parts)
+
+
+def is_copy_constructor(function: tree.FunctionDeclaration, name: str) -> bool:
+    """Whether a function is a copy or move constructor of the class `name`."""
+    if function.result is not None or function.name.text != name or len(function.parameters) != 1:
+        return False
+    if function.template:  # which is never a copy constructor
+        return False
+    written: tree.TypeTree = function.parameters[0].type
+    if not isinstance(written, tree.ReferenceType):
+        return False
+    written = written.to
+    if isinstance(written, tree.ConstType):
+        written = written.of
+    return isinstance(written, tree.NamedType) and written.name.text == name
+
+
+# --- lifetimes ---------------------------------------------------------------------------------
+
+
+class Lifetime(NamedTuple):
+    """What runs code in the life of an object: its copies, its end, assignments to it."""
+
+    copies: bool = False
+    ends: bool = False
+    assigns: bool = False
+
+
+_PLAIN = Lifetime()
+_KNOWN = "<lifetime>"
+
+
+def lifetime_of(type: CppType) -> Lifetime:
+    """The lifetime of objects of a type."""
+    type = innermost(type)
+    if not isinstance(type, ClassType) or type.scope is None:
+        return _PLAIN
+    known = type.scope.names.get(_KNOWN)
+    if known is None:
+        parts = [lifetime_of(base) for base in type.bases]
+        parts += [lifetime_of(field.type) for field in type.fields]
+        known = type.scope.names[_KNOWN] = Lifetime(
+            any(not _merely_copies(one.declaration, type) for one in copy_constructors(type))
+            or any(one.copies for one in parts),
+            destructor_of(type) is not None or any(one.ends for one in parts),
+            has_assignment(type) or any(one.assigns for one in parts),
+        )
+    found: Lifetime = known
+    return found
+
+
+def acts(type: CppType) -> bool:
+    """Whether copies or ends of objects of a type run code."""
+    known = lifetime_of(type)
+    return known.copies or known.ends
+
+
+def _own(type: ClassType, name: str) -> list[Overload]:
+    """The member functions of this name that the class itself defines, or declares."""
+    found = type.scope.names.get(name)
+    if not isinstance(found, Functions):
+        return []
+    return [one for one in found.overloads if not one.declaration.note]
+
+
+def copy_constructors(type: ClassType) -> list[Overload]:
+    """The copy and move constructors that kernels can call and the file defines."""
+    return [
+        one
+        for one in _own(type, CONSTRUCTORS)
+        if is_copy_constructor(one.declaration, type.scope.name)
+        and "device" in one.declaration.specifiers
+    ]
+
+
+def destructor_of(type: ClassType) -> Overload | None:
+    """The destructor of a class, if it does something."""
+    for one in _own(type, DESTRUCTOR):
+        if one.declaration.body is None or one.declaration.body.body:
+            return one
+    return None
+
+
+def has_assignment(type: ClassType) -> bool:
+    """Whether the class has an operator= for its own objects."""
+    return any(
+        len(one.declaration.parameters) == 1
+        and _named(one.declaration.parameters[0].type) == type.scope.name
+        for one in _own(type, "operator=")
+    )
+
+
+def _named(written: Any) -> str:
+    while isinstance(written, (tree.ReferenceType, tree.ConstType)):
+        written = written.to if isinstance(written, tree.ReferenceType) else written.of
+    return written.name.text if isinstance(written, tree.NamedType) else ""
+
+
+def _merely_copies(function: tree.FunctionDeclaration, type: ClassType) -> bool:
+    """Whether a copy constructor copies each field, in its mem-initializers or its body."""
+    if function.body is None or type.bases:
+        return False
+    other = function.parameters[0].name
+    copied = [(name, items[0]) for name, items in function.initializers if len(items) == 1]
+    if len(copied) != len(function.initializers):
+        return False
+    for statement in function.body.body:
+        if not isinstance(statement, tree.ExpressionStatement):
+            return False
+        node = statement.expression
+        if not isinstance(node, tree.Assign) or node.op != "=":
+            return False
+        target = node.target
+        if isinstance(target, tree.Member) and isinstance(target.base, (tree.This,)):
+            target = target.name
+        if not isinstance(target, tree.Name):
+            return False
+        copied.append((target, node.value))
+    defaults = member_defaults(type)
+    given = {name.text for name, _ in copied}
+    for field in type.fields:  # one that is left out has no value, or that of its initializer
+        owner = innermost(field.type)
+        initialized = isinstance(owner, ClassType) and has_default_constructor(owner)
+        if written_name(field) not in given and (field.name in defaults or initialized):
+            return False
+    return all(
+        isinstance(value, tree.Member)
+        and isinstance(value.base, tree.Name)
+        and value.base.text == other
+        and value.name.text == name.text
+        for name, value in copied
+    )
