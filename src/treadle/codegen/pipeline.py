@@ -30,7 +30,7 @@ from treadle.ir.passes.converge import converge, has_masks
 from treadle.ir.passes.fold import fold, specialize
 from treadle.ir.passes.inline import inline
 from treadle.ir.passes.instrument import ReportSite, instrument
-from treadle.ir.passes.masked_barriers import with_masked_barriers
+from treadle.ir.passes.masked_barriers import masked_barriers, with_masked_barriers
 from treadle.ir.passes.opaque import without_opaque
 from treadle.ir.passes.predicate import predicate_returns, returns_before_barrier
 from treadle.ir.passes.stages import has_stages, without_stages
@@ -123,7 +123,7 @@ def _with_uniform_barriers(
     if as_cuda:  # its barriers do not wait for threads that have exited
         return kernel, sites
     if has_masks(kernel) and (not record.is_cuda or returns_before_barrier(kernel)):
-        kernel = fold(converge(kernel))
+        kernel = fold(_converged(kernel, options))
     if not record.has_fences:
         kernel = with_fences_as_barriers(kernel)
     kernel = predicate_returns(kernel)
@@ -135,6 +135,18 @@ def _with_uniform_barriers(
             return with_masked_barriers(kernel, also_written, refusal), sites
     check_barriers(kernel, also_written=also_written)
     return kernel, sites
+
+
+def _converged(kernel: n.Kernel, options: Options) -> n.Kernel:
+    """The kernel with its warps together where they exchange values, also in loops with barriers
+    that divide a block."""
+    try:
+        return converge(kernel)
+    except CompileError as refusal:
+        if not kernel.trusting:
+            raise
+        written = _written_under_other_names(kernel, options)
+        return converge(fold(masked_barriers(kernel, written, refusal)))
 
 
 def _asserts_always(kernel: n.Kernel) -> bool:

@@ -93,6 +93,55 @@ __global__ void nested(const int *in, int *out, int n)
     }
     out[t] = x;
 }
+__device__ int sum_of(int x, int t, int nt, int *s) {
+    s[t] = x;
+    for (nt /= 2, __syncthreads(); nt > 0; nt /= 2, __syncthreads())
+        if (t < nt) s[t] += s[t + nt];
+    return s[0];
+}
+__global__ void rows(const int *in, int *out, int *steps)
+{
+    __shared__ int s[64];
+    int t = threadIdx.x;
+    for (int i = steps[0]; i < steps[1]; i++) {
+        if (i == 2) continue;
+        int sum = sum_of(in[i * 64 + t], t, 64, s);
+        if (t == 0) out[i] = sum;
+        __syncthreads();
+    }
+    if (t == 0) steps[2] = 1;
+}
+__global__ void one_warp_ends(const int *in, int *out)
+{
+    __shared__ int s[64];
+    int t = threadIdx.x;
+    if (t < 32) {
+        s[t] = in[t];
+        __syncthreads();
+        return;
+    }
+    __syncthreads();
+    s[t] = s[t - 32] + in[t];
+    __syncthreads();
+    out[t - 32] = s[95 - t];
+}
+__global__ void shifted(const int *in, int *out, int *steps)
+{
+    __shared__ int last[2];
+    int t = threadIdx.x, lane = t % 32, v = in[t];
+    for (int i = 0; i < steps[1]; i++) {
+        if (lane == 31) last[t / 32] = v;
+        __syncthreads();
+        if (t < steps[2]) {
+            unsigned mask = __ballot_sync(__activemask(), t < steps[2]);
+            int before = __shfl_sync(mask, v, lane - 1, 32);
+            v += lane ? before : t ? last[t / 32 - 1] : 0;
+        }
+        __syncthreads();
+    }
+    out[t] = v;
+    if (t == 0) steps[0] = 1;
+}
 """
 
 
@@ -151,3 +200,27 @@ def test_in_nested_loops(device, module):
     for t in range(n):
         expected[t] = sum(x[(t + 1) % n] + i for i in range(3)) + 3 - (t == 1)
     assert out.tolist() == expected.tolist()
+
+
+def test_between_the_iterations_of_a_loop(device, module):
+    x = np.random.default_rng().integers(0, 1000, (4, 64))
+    out, steps = array(device, [-1] * 4), array(device, [0, 4, 0])
+    module.rows[1, 64](array(device, x), out, steps)
+    assert out.tolist() == [x[0].sum(), x[1].sum(), -1, x[3].sum()]
+
+
+def test_with_threads_that_end_earlier(device, module):
+    x = np.random.default_rng().integers(0, 1000, 64)
+    out = array(device, [-1] * 32)
+    module.one_warp_ends[1, 64](array(device, x), out)
+    assert out.tolist() == (x[:32] + x[32:])[::-1].tolist()
+
+
+@pytest.mark.parametrize("n", [50, 64])
+def test_with_exchanges_in_warps(device, module, n):
+    x = np.random.default_rng().integers(0, 1000, 64)
+    out = array(device, [-1] * 64)
+    module.shifted[1, 64](array(device, x), out, array(device, [0, 3, n]))
+    for _ in range(3):
+        x[1:n] += x[: n - 1].copy()
+    assert out.tolist() == x.tolist()

@@ -31,6 +31,8 @@ def test_what_is_refused_still():
         __global__ void uneven(int *out) {
             if (threadIdx.x < 32) { out[0] = 1; __syncthreads(); out[1] = 2; __syncthreads(); }
             else { __syncthreads(); out[2] = 3; }
+            __syncthreads();
+            out[3] = 4;
         }
     """).kernel("uneven")
     with pytest.raises(td.errors.CompileError, match="must be reached by all threads"):

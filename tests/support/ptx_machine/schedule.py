@@ -165,25 +165,40 @@ class Schedule:
             self._add(next, threads)
 
     def _release(self) -> None:
-        """Everybody waits at barriers: blocks that are complete go on."""
+        """Everybody waits at barriers: blocks that are complete go on. Warps may wait at several
+        instructions, the threads of one warp at one."""
         self._turn = not self._turn
         waiting, self._waiting = self._waiting, {}
+        layout, warps = self._layout, self._warps
+        place = np.full(layout.lanes, -1)
+        for number, threads in waiting.items():
+            place[layout.all if threads is None else threads] = number
+        runs = warps.running[warps.warp] & warps.bit != 0
+        places = np.unique(np.stack((warps.warp, place))[:, runs], axis=1)
+        torn = places[0, 1:][places[0, 1:] == places[0, :-1]]
+        apart = np.isin(warps.warp, torn) if len(waiting) > 1 else place < 0
         for number, threads in waiting.items():
             block = self._program.blocks[number]
-            for row, there, running in self._incomplete(threads):
+            for row, there, running in self._incomplete(threads, place >= 0, apart):
                 raise MachineFault(
                     f"{block.last}: {there} of {running} threads of block "
                     f"{self._first_block + row} are here; the others wait elsewhere"
                 )
-            self._start(block.next, threads)
+        for number, threads in waiting.items():
+            self._start(self._program.blocks[number].next, threads)
 
-    def _incomplete(self, threads: Array) -> Iterator[tuple[int, int, int]]:
-        """Rows of blocks some of whose running threads are here, but not all; and how many."""
+    def _incomplete(self, threads: Array, waits: Array, apart: Array) -> Iterator[tuple[int, ...]]:
+        """Rows of blocks some of whose running threads are here, where others do not wait or a
+        warp is apart; how many are here, and how many run."""
         layout, warps = self._layout, self._warps
         runs = warps.running[warps.warp] & warps.bit != 0
-        there = np.bincount(layout.rows[threads], minlength=layout.blocks)
-        running = np.bincount(layout.rows[runs], minlength=layout.blocks)
-        for row in np.flatnonzero((there > 0) & (there < running)):
+
+        def counted(some: Array) -> Array:
+            return np.bincount(layout.rows[some], minlength=layout.blocks)
+
+        there, running = counted(threads), counted(runs)
+        wrong = (counted(runs & waits) < running) | (counted(runs & apart) > 0)
+        for row in np.flatnonzero((there > 0) & wrong):
             yield int(row), int(there[row]), int(running[row])
 
 

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import zip_longest
 
 from treadle.core.errors import CompileError
 from treadle.ir import nodes as n
@@ -37,18 +38,25 @@ def with_masked_barriers(
 ) -> n.Kernel:
     """The kernel with masks around the work of branches and loops that divide the threads of a
     block and have barriers in them. Raises `refusal` where that cannot be done."""
+    made = masked_barriers(kernel, also_written, refusal)
+    try:
+        check_barriers(made, also_written=also_written)
+    except CompileError:
+        raise refusal from None
+    return made
+
+
+def masked_barriers(
+    kernel: n.Kernel, also_written: frozenset[str], refusal: CompileError
+) -> n.Kernel:
+    """The same for passes that come later: operations of warps may still diverge."""
     uniformity = analyze(kernel, also_written=also_written)
     masker = _Masker(uniformity, Names(kernel), refusal)
     body = masker.uniform(kernel.body)
     memories = kernel.memories
     if masker.flag is not None:
         memories = (*memories, n.Memory(masker.flag, "shared", I32, 1))
-    made = replace(kernel, body=body, memories=memories)
-    try:
-        check_barriers(made, also_written=also_written)
-    except CompileError:
-        raise refusal from None
-    return made
+    return replace(kernel, body=body, memories=memories)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,26 +74,31 @@ class _Masker:
         self.names = names
         self.refusal = refusal
         self.flag: str | None = None  # the shared memory that threads tell each other through
+        self.last: n.Statement | None = None  # behind which there is no barrier
 
     def variable(self, name: str) -> n.Variable:
         return n.Variable(self.names.fresh(name), BOOL)
 
-    def uniform(self, block: n.Block) -> n.Block:
-        """A block that all threads reach: what divides them at a barrier is masked."""
+    def uniform(self, block: n.Block, *, followed: bool = False) -> n.Block:
+        """A block that all threads reach: what divides them at a barrier is masked. `followed`:
+        there are barriers behind it."""
         out: list[n.Statement] = []
-        for statement in block:
+        for at, statement in enumerate(block):
+            behind = followed or _has_barrier_in(block[at + 1 :])
             if not _has_barrier(statement) or statement == _BARRIER:
                 out.append(statement)
             elif self.divides(statement):
                 mask = self.variable("here")
+                self.last = None if behind else statement
                 out.append(n.Declare(mask, n.TRUE))
                 out.extend(self.masked(statement, mask, None))
             elif isinstance(statement, n.If):
-                then, otherwise = self.uniform(statement.then), self.uniform(statement.otherwise)
+                then = self.uniform(statement.then, followed=behind)
+                otherwise = self.uniform(statement.otherwise, followed=behind)
                 out.append(replace(statement, then=then, otherwise=otherwise))
             else:
                 assert isinstance(statement, (n.For, n.While))
-                out.append(replace(statement, body=self.uniform(statement.body)))
+                out.append(replace(statement, body=self.uniform(statement.body, followed=True)))
         return tuple(out)
 
     def divides(self, statement: n.Statement) -> bool:
@@ -200,12 +213,12 @@ class _Masker:
         self, node: n.If, then: n.Variable, otherwise: n.Variable
     ) -> list[n.Statement]:
         """Two branches whose barriers are the same ones: as many in each, and none inside of
-        other statements."""
+        other statements. Where no barrier follows, the threads of one may end earlier."""
         left, right = _parts(node.then), _parts(node.otherwise)
-        if left is None or right is None or len(left) != len(right):
+        if left is None or right is None or (len(left) != len(right) and node is not self.last):
             raise self.refusal
         out: list[n.Statement] = []
-        for at, (one, other) in enumerate(zip(left, right, strict=True)):
+        for at, (one, other) in enumerate(zip_longest(left, right, fillvalue=())):
             if _jumps(one) or _jumps(other):
                 raise self.refusal
             out += [_BARRIER] if at else []
@@ -241,8 +254,6 @@ class _Masker:
     def loop(
         self, condition: n.Expression, body: n.Block, update: n.Block, mask: n.Variable
     ) -> list[n.Statement]:
-        if _has_barrier_in(update):
-            raise self.refusal
         live, here = self.variable("going_on"), self.variable("here")
         inner: list[n.Statement] = [
             n.If(live, (n.Assign(live, condition),)),
@@ -250,7 +261,9 @@ class _Masker:
             n.Declare(here, live),
             *self.region(body, here, _Loop(live, (here,))),
         ]
-        if update:
+        if _has_barrier_in(update):
+            inner += self.region(update, live, None)
+        elif update:
             inner.append(n.If(live, update))
         return [n.Declare(live, mask), n.While(n.TRUE, tuple(inner))]
 
