@@ -137,7 +137,7 @@ _CUDA_CPP = frozenset({
 })  # fmt: skip
 # And libraries, which are text in CUDA C++.
 _CUDA_CPP_LIBRARIES = frozenset({
-    "test_cpp_cub", "test_cpp_curand", "test_cpp_narrow_numbers",
+    "test_cpp_cub", "test_cpp_curand", "test_cpp_inline_ptx", "test_cpp_narrow_numbers",
     "test_cpp_synchronization", "test_cpp_textures", "test_cpp_thrust_and_torch",
 })  # fmt: skip
 # Those of what CUDA declares, which PTX has instructions for.
@@ -176,7 +176,6 @@ _LEFT_OUT = {
         (
             "test_chosen_items",
             "test_cpp_divided_barriers",
-            "test_cpp_inline_ptx",
             "test_matrices",
             "test_pairs",
             "test_python_functions",
@@ -226,7 +225,10 @@ _LEFT_OUT = {
     **dict.fromkeys(_CUDA_CPP_BUILTINS, frozenset({"webgpu-gl", "dawn"})),
     # Slow there, and no different.
     **dict.fromkeys(("test_diverged_warps", "test_fragments"), frozenset({"webgpu-gl"})),
-    "test_cpp_wmma": frozenset({"webgpu", "webgpu-gl", "dawn", "ptx-sm_70", "ptx-nvrtc"}),
+    **dict.fromkeys(
+        ("test_cpp_inline_matrices", "test_cpp_wmma"),
+        frozenset({"webgpu", "webgpu-gl", "dawn", "ptx-sm_70", "ptx-nvrtc"}),
+    ),
     "test_opaque_fragments": frozenset({"webgpu-gl", "dawn", "ptx-nvrtc"}),
     **dict.fromkeys(_ARRAY_KERNELS, frozenset({"webgpu-gl", "dawn", "ptx-sm_70", "ptx-nvrtc"})),
     **dict.fromkeys(_CUDA_CPP, frozenset({"webgpu-gl", "dawn", "ptx", "ptx-sm_70", "ptx-nvrtc"})),

@@ -39,6 +39,24 @@ def permuted(a: int, b: int, c: int) -> int:
     return found
 
 
+def chosen(place):
+    """A mode of prmt: the byte at each place, by that and by the last two bits of c."""
+
+    def permuted(a: int, b: int, c: int) -> int:
+        parts = [(b << 32 | a) >> 8 * i & 255 for i in range(8)]
+        return sum(parts[place(c & 3, i) % 8] << 8 * i for i in range(4))
+
+    return permuted
+
+
+def low_24(value: int) -> int:
+    return (value & 0xFFFFFF) - (value >> 23 & 1) * (1 << 24)
+
+
+def within(value: int) -> int:
+    return min(max(value, -(1 << 31)), (1 << 31) - 1) & MOST
+
+
 OPERATIONS = {
     "bfe.u32": (3, lambda a, b, c: field(a, b, c, fills=False)),
     "bfe.s32": (3, lambda a, b, c: field(a, b, c, fills=True)),
@@ -59,6 +77,20 @@ OPERATIONS = {
     "max.u32": (2, max),
     "sub.u32": (2, lambda a, b: a - b & MOST),
     "not.b32": (1, lambda a: ~a & MOST),
+    "prmt.b32.f4e": (3, chosen(lambda c, i: c + i)),
+    "prmt.b32.b4e": (3, chosen(lambda c, i: c - i)),
+    "prmt.b32.rc8": (3, chosen(lambda c, i: c)),
+    "prmt.b32.ecl": (3, chosen(lambda c, i: max(c, i))),
+    "prmt.b32.ecr": (3, chosen(lambda c, i: min(c, i))),
+    "prmt.b32.rc16": (3, chosen(lambda c, i: 2 * (c & 1) + (i & 1))),
+    "add.sat.s32": (2, lambda a, b: within(signed(a) + signed(b))),
+    "sub.sat.s32": (2, lambda a, b: within(signed(a) - signed(b))),
+    "mul24.lo.s32": (2, lambda a, b: low_24(a) * low_24(b) & MOST),
+    "sad.s32": (3, lambda a, b, c: abs(signed(a) - signed(b)) + c & MOST),
+    "sad.u32": (3, lambda a, b, c: abs(a - b) + c & MOST),
+    "bfind.shiftamt.u32": (1, lambda a: 32 - a.bit_length() if a else MOST),
+    "slct.s32.s32": (3, lambda a, b, c: a if signed(c) >= 0 else b),
+    "vshr.u32.u32.u32.clamp.add": (3, lambda a, b, c: (0 if b > 31 else a >> b) + c & MOST),
 }
 
 
@@ -117,21 +149,173 @@ def test_instructions(device):
         assert found == wanted, name
 
 
+MEMORY = """
+__global__ void memory(const unsigned *in, unsigned *out, float *sums, int n)
+{
+    __shared__ alignas(16) unsigned s[128];
+    __shared__ unsigned other[64];
+    int i = threadIdx.x;
+    unsigned a = (unsigned)__cvta_generic_to_shared(s + 4 * i);
+    unsigned b = (unsigned)__cvta_generic_to_shared(&other[2 * i]);
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" :: "r"(a), "l"(in + 4 * i));
+    asm volatile("cp.async.ca.shared.global.L2::128B [%0], [%1], %2, %3;"
+                 :: "r"(b), "l"(in + 2 * i), "n"(8), "r"(i % 3 * 4));
+    asm volatile("cp.async.commit_group;\\n" ::);
+    asm volatile("cp.async.wait_group %0;\\n" :: "n"(0));
+    __syncthreads();
+    unsigned x, y, z, w, v;
+    asm volatile("ld.shared.v4.u32 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(x), "=r"(y), "=r"(z), "=r"(w) : "r"(a));
+    asm volatile("{ .reg .pred p; setp.ne.b32 p, %1, 0; mov.u32 %0, 77;"
+                 "@p ld.shared.u32 %0, [%2+4]; }" : "=r"(v) : "r"(i & 1), "r"(b));
+    asm volatile("st.global.cs.v2.u32 [%0], {%1, %2};" :: "l"(out + 5 * n + 2 * i), "r"(w), "r"(z));
+    asm("ld.global.nc.L1::no_allocate.u32 %0, [%1+-4];" : "=r"(z) : "l"(in + 4 * i + 1));
+    out[i] = x; out[n + i] = y; out[2 * n + i] = z; out[3 * n + i] = w; out[4 * n + i] = v;
+    asm volatile("red.global.add.u32 [%0], %1;" :: "l"(out + 7 * n), "r"(i));
+    asm volatile("red.global.add.f32 [%0], %1;" :: "l"(sums), "f"(float(i)));
+    asm volatile("atom.global.max.u32 %0, [%1], %2;" : "=r"(v) : "l"(out + 7 * n + 1), "r"(i));
+    signed char *bytes = (signed char *)(out + 8 * n);
+    int value;
+    asm("{ .reg .u64 at; mad.wide.u32 at, %1, 4, %2; ld.global.s8 %0, [at]; }"
+        : "=r"(value) : "r"(i), "l"(in));
+    ((int *)bytes)[i] = value;
+}
+__global__ void carries(const unsigned *in, unsigned *out, int n)
+{
+    int i = threadIdx.x;
+    unsigned a[2] = {in[i], in[n + i]}, b[2] = {in[2 * n + i], in[3 * n + i]}, r[3];
+    asm volatile("add.cc.u32 %0, %1, %2;" : "=r"(r[0]) : "r"(a[0]), "r"(b[0]));
+    asm volatile("addc.cc.u32 %0, %1, %2;" : "=r"(r[1]) : "r"(a[1]), "r"(b[1]));
+    asm volatile("addc.u32 %0, 0, 0;" : "=r"(r[2]));
+    for (int k = 0; k < 3; k++) out[k * n + i] = r[k];
+    asm("sub.cc.u32 %0, %3, %5; subc.cc.u32 %1, %4, %6; subc.u32 %2, 0, 0;"
+        : "=&r"(r[0]), "=&r"(r[1]), "=r"(r[2]) : "r"(a[0]), "r"(a[1]), "r"(b[0]), "r"(b[1]));
+    for (int k = 0; k < 3; k++) out[(3 + k) * n + i] = r[k];
+    asm("mad.lo.cc.u32 %0, %2, %3, %4; madc.hi.u32 %1, %2, %3, %5;"
+        : "=&r"(r[0]), "=r"(r[1]) : "r"(a[0]), "r"(b[0]), "r"(a[1]), "r"(b[1]));
+    for (int k = 0; k < 2; k++) out[(6 + k) * n + i] = r[k];
+}
+__global__ void warps(const unsigned *in, unsigned *out, int n)
+{
+    int i = threadIdx.x;
+    unsigned x = in[i], r[6], p;
+    asm volatile("{ .reg .pred q; shfl.sync.bfly.b32 %0, %2, 5, 0x1f, 0xffffffff;"
+                 "shfl.sync.up.b32 %1|q, %2, 3, 0, 0xffffffff; selp.u32 %3, 1, 0, q; }"
+                 : "=r"(r[0]), "=r"(r[1]), "+r"(x), "=r"(p));
+    asm volatile("shfl.sync.idx.b32 %0, %1, 2, 0x181f, -1;" : "=r"(r[2]) : "r"(x));
+    asm volatile("{ .reg .pred q; setp.gt.u32 q, %1, 50; vote.sync.ballot.b32 %0, q, 0xffffffff; }"
+                 : "=r"(r[3]) : "r"(x));
+    asm volatile("redux.sync.max.u32 %0, %1, 0xffffffff;" : "=r"(r[4]) : "r"(x));
+    asm volatile("bar.sync 0; bar.warp.sync 0xffffffff; membar.cta;" ::: "memory");
+    asm volatile("" ::: "memory");
+    r[5] = p;
+    for (int k = 0; k < 6; k++) out[k * n + i] = r[k];
+}
+__global__ void floats(const float *in, float *out, int n)
+{
+    int i = threadIdx.x;
+    float x = in[i], y = in[n + i], r[6];
+    asm("fma.rn.f32 %0, %1, %2, 0f3F800000;" : "=f"(r[0]) : "f"(x), "f"(y));
+    asm("{ .reg .f32 t; neg.f32 t, %1; max.ftz.f32 %0, t, %2; }" : "=f"(r[1]) : "f"(x), "f"(y));
+    asm("add.sat.f32 %0, %1, %2;" : "=f"(r[2]) : "f"(x), "f"(y));
+    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(r[3]) : "f"(x));
+    unsigned pair, sum;
+    asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(x), "f"(y));
+    asm("add.f16x2 %0, %1, %1;" : "=r"(sum) : "r"(pair));
+    asm("{ .reg .b16 lo, hi; mov.b32 {lo, hi}, %2; cvt.f32.f16 %0, lo; cvt.f32.f16 %1, hi; }"
+        : "=f"(r[4]), "=f"(r[5]) : "r"(sum));
+    for (int k = 0; k < 6; k++) out[k * n + i] = r[k];
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def module():
+    return td.cuda_module(MEMORY)
+
+
+def test_memory(device, module):
+    n = 32
+    x = np.random.default_rng().integers(0, 1 << 32, 128, dtype=np.uint64).astype(np.uint32)
+    out, sums = td.zeros(9 * n, dtype=td.uint32, device=device), td.zeros(1, device=device)
+    module.memory[1, n](td.asarray(x, device=device), out, sums, n)
+    found = out.numpy().reshape(9, n)
+    four = x.reshape(n, 4)
+    wanted = [four[:, 0], four[:, 1], four[:, 0], four[:, 3]]
+    assert (found[:4] == wanted).all()
+    second = x[: 2 * n].reshape(n, 2)[:, 1].copy()
+    lanes = np.arange(n)
+    second[lanes % 3 != 2] = 0
+    second[lanes % 2 == 0] = 77
+    assert (found[4] == second).all()
+    assert (found[5:7].reshape(n, 2) == four[:, [3, 2]]).all()
+    assert found[7, :2].tolist() == [496, 31]
+    assert sums.tolist() == [496]
+    assert (found[8].view(np.int32) == x[:n].view(np.int8)[::4]).all()
+
+
+def test_carries(device, module):
+    n = 61
+    x = np.random.default_rng().integers(0, 1 << 32, (4, n), dtype=np.uint64).astype(np.uint32)
+    x[:, :9], x[1, 9:20] = [[0], [MOST], [0], [0]], x[3, 9:20]
+    x[:2, 0], x[2:, 1] = MOST, MOST
+    out = td.zeros(8 * n, dtype=td.uint32, device=device)
+    module.carries[1, n](td.asarray(x, device=device), out, n)
+    a, c, b, d = ([int(value) for value in row] for row in x)
+    pairs = [(p | q << 32, r | s << 32) for p, q, r, s in zip(a, c, b, d, strict=True)]
+    products = [p * r + (q | s << 32) for p, q, r, s in zip(a, c, b, d, strict=True)]
+    numbers = [[p + q for p, q in pairs], [p - q for p, q in pairs], products]
+    wanted = [
+        [value >> 32 * at & MOST for value in row]
+        for row, count in zip(numbers, (3, 3, 2), strict=True)
+        for at in range(count)
+    ]
+    assert out.numpy().reshape(8, n).tolist() == wanted
+
+
+def test_warps(device, module):
+    n = 64
+    x = np.random.default_rng().integers(0, 100, n).astype(np.uint32)
+    out = td.zeros(6 * n, dtype=td.uint32, device=device)
+    module.warps[1, n](td.asarray(x, device=device), out, n)
+    found, lanes, w = out.numpy().reshape(6, 2, 32), np.arange(32), x.reshape(2, 32)
+    assert (found[0] == w[:, lanes ^ 5]).all()
+    assert (found[1] == w[:, np.where(lanes < 3, lanes, lanes - 3)]).all()
+    assert (found[2] == w[:, lanes & ~7 | 2]).all()
+    assert (((w > 50) << lanes).sum(1) == found[3].T).all()
+    assert (w.max(1) == found[4].T).all()
+    assert (found[5] == (lanes >= 3)).all()
+
+
+def test_floats(device, module):
+    n = 32
+    x = (np.random.default_rng().integers(-64, 64, (2, n)) / 16).astype(np.float32)
+    out = td.zeros(6 * n, device=device)
+    module.floats[1, n](td.asarray(x, device=device), out, n)
+    a, b = x.astype(np.float64)
+    wanted = [a * b + 1, np.maximum(-a, b), np.clip(a + b, 0, 1), np.exp2(a), 2 * b, 2 * a]
+    np.testing.assert_allclose(out.numpy().reshape(6, n), wanted, rtol=1e-6)
+
+
 @pytest.mark.parametrize(
-    "text",
+    ("text", "message"),
     [
-        'asm("trap;");',
-        'asm("add.f32 %0, %1, %1;" : "=f"(f) : "f"(f));',
-        'asm("add.u32 %0, %1;" : "=r"(r) : "r"(r));',
-        'asm("{ .reg .u32 t; mov.u32 t, %1; mov.u32 %0, t; }" : "=r"(r) : "r"(r));',
-        'asm("@p add.u32 %0, %1, %1;" : "=r"(r) : "r"(r));',
-        'asm("mov.u32 %0, %clock;" : "=r"(r));',
-        'asm("add.u32 %2, %1, %1;" : "=r"(r) : "r"(r));',
+        ('asm("exit;");', "exit is not among the instructions"),
+        ('asm("add.u32 %0, %1;" : "=r"(r) : "r"(r));', "add.u32 takes 3 operands"),
+        ('asm("L: add.u32 %0, %0, 1;" : "+r"(r));', "a label is not translated"),
+        ('asm("@p add.u32 %0, %1, %1;" : "=r"(r) : "r"(r));', "p is not a predicate"),
+        ('asm("mov.u32 %0, %smid;" : "=r"(r));', "%smid is not translated"),
+        ('asm("add.u32 %2, %1, %1;" : "=r"(r) : "r"(r));', "%2 is not a register"),
+        ('asm("add.f32 %0, %0, %0;" : "+h"(h));', "%0 is not of type f32"),
+        ('asm("ld.shared.u32 %0, [%1];" : "=r"(r) : "r"(r));', "none is made in this kernel"),
+        ('asm("wgmma.fence.sync.aligned;");', "wgmma.fence.sync.aligned is not among"),
     ],
 )
-def test_other_instructions_are_refused(text):
+def test_other_instructions_are_refused(text, message):
     kernel = td.cuda_module(
-        "__global__ void k(unsigned *out) { unsigned r = 1; float f = 1; " + text + " out[0] = r; }"
+        "__global__ void k(unsigned *out) { unsigned r = 1; unsigned short h = 1; "
+        + text
+        + " out[0] = r + h; }"
     ).kernel("k")
-    with pytest.raises(td.errors.CompileError, match="inline assembly"):
+    with pytest.raises(td.errors.CompileError, match=message):
         kernel.source("ir")

@@ -8,7 +8,7 @@ from typing import Any
 
 from treadle.core.source import Span
 from treadle.cuda_cpp.builtins.tables import FUNCTIONS, OUTPUTS, REFUSED
-from treadle.cuda_cpp.lower import debugging, images, memory, synchronization
+from treadle.cuda_cpp.lower import debugging, images, memory, shared_addresses, synchronization
 from treadle.cuda_cpp.lower.arithmetic import constant
 from treadle.cuda_cpp.lower.builtin_calls import Handler, call_function, call_with_outputs, vector
 from treadle.cuda_cpp.lower.context import Context
@@ -26,6 +26,7 @@ _HANDLERS: dict[str, Handler] = {
     **memory.HANDLERS,
     **debugging.HANDLERS,
     **synchronization.HANDLERS,
+    **shared_addresses.HANDLERS,
 }
 
 VARIABLES = {
@@ -34,6 +35,7 @@ VARIABLES = {
     "blockDim": "block_dim",
     "gridDim": "grid_dim",
     "warpSize": "",
+    "__treadle_carry": "",
 }
 _REFUSED_FUNCTIONS = {
     **dict.fromkeys(("malloc", "free", "calloc", "realloc", "alloca"), "malloc"),
@@ -50,6 +52,8 @@ def variable(cx: Context, node: tree.Name) -> Value:
     """A built-in variable such as threadIdx, as a vector."""
     if node.text == "warpSize":
         return Rvalue(constant(32, ir.I32, node.span), INT)
+    if node.text == "__treadle_carry":
+        return shared_addresses.carry(cx)
     parts = tuple(_part(node.text, axis, node.span) for axis in range(3))
     type = UINT3 if node.text in ("threadIdx", "blockIdx") else DIM3
     return Rvalue(n.Construct(parts, ir_type(type), node.span), type)

@@ -196,7 +196,7 @@ def _label(cx: Context, node: tree.Case | tree.Default) -> None:
 
 
 def _refused(cx: Context, node: tree.RefusedStatement) -> None:
-    raise cx.error(refusal_message(node.construct), node.span)
+    raise cx.error(refusal_message(node.construct, node.reason), node.span)
 
 
 _HANDLERS: dict[type, Callable[[Context, Any], None]] = {

@@ -20,7 +20,8 @@ _FOLDER = Path(__file__).parent / "library"
 
 # The parts of each namespace, in their order in a file: each may include earlier ones.
 _PARTS = {
-    "": ("atomics.cuh", "texture.cuh"),  # what nvcc declares itself
+    # what nvcc declares itself
+    "": ("atomics.cuh", "ptx.cuh", "ptx_halves.cuh", "texture.cuh"),
     "std": (
         "type_traits.cuh", "limits.cuh", "utility.cuh", "array.cuh", "bit.cuh", "algorithm.cuh",
         "complex.cuh", "functional.cuh", "tuple.cuh",
@@ -99,6 +100,10 @@ def parts_for(texts: Sequence[str], asked: set[str], included: set[str]) -> list
     for space in ("", "std", *sorted(included - {"", "std"})):
         named = _named(texts, space)
         wanted |= {file for file in _PARTS[space] if not named.isdisjoint(_declared(file))}
+    if "asm" in texts:
+        wanted.add("ptx.cuh")
+        if any("f16" in text for text in texts if text[:1] == '"'):
+            wanted.add("ptx_halves.cuh")
     for file in reversed(PARTS):
         if file in wanted:
             asks = re.findall(r"^#include <(.*)>", library_text(file), re.MULTILINE)

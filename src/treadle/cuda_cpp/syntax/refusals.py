@@ -34,7 +34,7 @@ REFUSALS = {
     ),
     "asm": Refusal(
         "inline assembly",
-        "only common PTX instructions on 32-bit integers are translated",
+        "only PTX instructions with a counterpart on all devices are translated",
         "use the intrinsic function of CUDA that does the same, or plain C++",
     ),
     "try": Refusal(
@@ -153,6 +153,7 @@ def _escaped(text: str) -> str:
     return re.sub(r"([*_|])", r"\\\1", text)
 
 
-def refusal_message(construct: str) -> str:
-    """The message for a construct that is refused."""
-    return REFUSALS[construct].message
+def refusal_message(construct: str, reason: str = "") -> str:
+    """The message for a construct that is refused; `reason` replaces the general one."""
+    refusal = REFUSALS[construct]
+    return (refusal._replace(reason=reason) if reason else refusal).message

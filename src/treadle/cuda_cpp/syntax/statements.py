@@ -247,17 +247,23 @@ def _unroll(c: Cursor, index: int) -> tree.Expression | int | None:
 
 
 def _expression(c: Cursor, text: str, pragma: Token) -> tree.Expression:
-    """The expression after a pragma's name; all its tokens have the pragma's location."""
-    place = (pragma.file, pragma.line, pragma.column)
-    words = [word for stretch in lex(text, pragma.file).stretches for word in stretch.tokens]
-    inner = Cursor(
-        [Token(word.kind, word.text, *place, word.spaced) for word in words], {}, c.grammar
-    )
-    inner.names, inner.levels = c.names, c.levels
+    """The expression after a pragma's name."""
+    inner = _of_text(c, text, pragma)
     value = expressions.conditional(inner)
     if inner.index < inner.end:
         raise SyntaxProblem("expected one unroll factor", pragma.span)
     return value
+
+
+def _of_text(c: Cursor, text: str, at: Token) -> Cursor:
+    """A cursor on another text, all of whose tokens have the location of one."""
+    place = (at.file, at.line, at.column)
+    words = [word for stretch in lex(text, at.file).stretches for word in stretch.tokens]
+    inner = Cursor(
+        [Token(word.kind, word.text, *place, word.spaced) for word in words], {}, c.grammar
+    )
+    inner.names, inner.levels = c.names, c.levels
+    return inner
 
 
 def _for(c: Cursor) -> tree.Statement:
@@ -436,15 +442,15 @@ def _asm(c: Cursor) -> tree.Statement:
     close = c.closing(at, "asm")
     braces = c.texts[at] == "{"
     token = c.tokens[at]
-    found = (
-        None
-        if braces
-        else inline_ptx.statement(c, span, lambda c, text: _expression(c, text, token))
-    )
+    found: tree.Statement = tree.RefusedStatement("asm", span)
+    if not braces:
+        found = inline_ptx.statement(
+            c, span, lambda c, text: block(_of_text(c, text, token), "asm")
+        )
     c.index = close + 1
     if not braces:
         c.expect_semicolon("'asm'")
-    return found or tree.RefusedStatement("asm", span)
+    return found
 
 
 def _try(c: Cursor) -> tree.Statement:

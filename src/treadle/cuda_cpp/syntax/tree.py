@@ -485,10 +485,12 @@ class Return:
 
 @dataclass(frozen=True, slots=True)
 class RefusedStatement:
-    """goto, a label, asm, try, throw, …: `construct` is a key of `REFUSALS`."""
+    """goto, a label, asm, try, throw, …: `construct` is a key of `REFUSALS`, `reason` what is known
+    beyond that."""
 
     construct: str
     span: Span = field(default=NOWHERE, compare=False)
+    reason: str = ""
 
 
 Statement: TypeAlias = (

@@ -1,0 +1,70 @@
+// What inline PTX becomes where one expression of C++ does not say it.
+#pragma once
+__device__ inline int __treadle_add_saturated(int x, int y) {
+    int sum = (int)((unsigned int)x + (unsigned int)y);
+    return ((x ^ sum) & (y ^ sum)) >= 0 ? sum : x < 0 ? (int)0x80000000u : 0x7fffffff;
+}
+__device__ inline int __treadle_subtract_saturated(int x, int y) {
+    int rest = (int)((unsigned int)x - (unsigned int)y);
+    return ((x ^ y) & (x ^ rest)) >= 0 ? rest : x < 0 ? (int)0x80000000u : 0x7fffffff;
+}
+// cvt.rna.tf32, and cvt.rn.tf32: ties away from zero, and to even.
+__device__ inline unsigned int __treadle_tf32_rna(float x) {
+    unsigned int bits = __float_as_uint(x);
+    return (bits & 0x7f800000u) == 0x7f800000u ? bits : (bits + 0x1000u) & 0xffffe000u;
+}
+__device__ inline unsigned int __treadle_tf32_rn(float x) {
+    unsigned int bits = __float_as_uint(x);
+    return (bits & 0x7f800000u) == 0x7f800000u ? bits : (bits + 0xfffu + (bits >> 13 & 1u)) & 0xffffe000u;
+}
+
+// cp.async of 4, 8 or 16 bytes, of which `given` are read; the others are zeros.
+__device__ inline void __treadle_copy_async(char *to, const char *from, unsigned int size, unsigned int given) {
+    if (size == 16 && given >= 16) {
+        *(uint4 *)to = *(const uint4 *)from;
+    } else if (size == 8 && given >= 8) {
+        *(uint2 *)to = *(const uint2 *)from;
+    } else {
+#pragma unroll
+        for (int at = 0; at < (int)size / 4; ++at) {
+            int rest = (int)given - 4 * at;
+            unsigned int word = rest > 0 ? ((const unsigned int *)from)[at] : 0u;
+            ((unsigned int *)to)[at] = rest > 0 && rest < 4 ? word & ((1u << 8 * rest) - 1u) : word;
+        }
+    }
+}
+
+// Matrices of 8 x 8 numbers of 16 bits: lane i holds numbers 2 (i % 4) and 2 (i % 4) + 1 of row i / 4.
+// Lane 8 m + i has the address of row i of matrix m.
+__device__ inline unsigned int __treadle_load_matrix(unsigned int row, unsigned int matrix, bool transposed) {
+    unsigned int lane = ((threadIdx.z * blockDim.y + threadIdx.y) * blockDim.x + threadIdx.x) & 31u;
+    if (!transposed) {
+        unsigned int from = __shfl_sync(0xffffffffu, row, 8u * matrix + lane / 4u);
+        return *(const unsigned int *)__treadle_shared_pointer(from + 4u * (lane % 4u));
+    }
+    unsigned int first = __shfl_sync(0xffffffffu, row, 8u * matrix + 2u * (lane % 4u));
+    unsigned int second = __shfl_sync(0xffffffffu, row, 8u * matrix + 2u * (lane % 4u) + 1u);
+    unsigned int low = *(const unsigned short *)__treadle_shared_pointer(first + 2u * (lane / 4u));
+    unsigned int high = *(const unsigned short *)__treadle_shared_pointer(second + 2u * (lane / 4u));
+    return low | high << 16;
+}
+__device__ inline void __treadle_store_matrix(unsigned int row, unsigned int matrix, bool transposed,
+                                              unsigned int word) {
+    unsigned int lane = ((threadIdx.z * blockDim.y + threadIdx.y) * blockDim.x + threadIdx.x) & 31u;
+    if (!transposed) {
+        unsigned int to = __shfl_sync(0xffffffffu, row, 8u * matrix + lane / 4u);
+        *(unsigned int *)__treadle_shared_pointer(to + 4u * (lane % 4u)) = word;
+    } else {
+        unsigned int first = __shfl_sync(0xffffffffu, row, 8u * matrix + 2u * (lane % 4u));
+        unsigned int second = __shfl_sync(0xffffffffu, row, 8u * matrix + 2u * (lane % 4u) + 1u);
+        *(unsigned short *)__treadle_shared_pointer(first + 2u * (lane / 4u)) = (unsigned short)word;
+        *(unsigned short *)__treadle_shared_pointer(second + 2u * (lane / 4u)) = (unsigned short)(word >> 16);
+    }
+}
+__device__ inline unsigned int __treadle_transpose_matrix(unsigned int word) {
+    unsigned int lane = ((threadIdx.z * blockDim.y + threadIdx.y) * blockDim.x + threadIdx.x) & 31u;
+    unsigned int from = 8u * (lane % 4u) + lane / 8u, by = lane / 4u % 2u * 16u;
+    unsigned int low = __shfl_sync(0xffffffffu, word, from) >> by;
+    unsigned int high = __shfl_sync(0xffffffffu, word, from + 4u) >> by;
+    return (low & 0xffffu) | high << 16;
+}
