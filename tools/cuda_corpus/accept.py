@@ -2,11 +2,12 @@
 
     python -m tools.cuda_corpus accept --sources DIR [DIR…] --out FOLDER
 
-Each DIR is one project. Every `.cu` file below it, and every header with kernels that none of them
-includes, is parsed, and each kernel in it is printed for the targets; nothing runs. A file has a
-process of its own. What came of a file is kept in FOLDER and is not done again as long as the
-sources and the compiler's own code stay the same; `--again refused` does only files anew of which
-something was refused, which shows quickly what a change gained.
+Each DIR is one project. Every `.cu` file below it that no other file includes, then every file of
+C++ and every header that brings kernels which none before has, is parsed, and each kernel in it is
+printed for the targets; nothing runs. A file has a process of its own. What came of a file is kept
+in FOLDER and is not done again as long as the sources and the compiler's own code stay the same;
+`--again refused` does only files anew of which something was refused, which shows quickly what a
+change gained.
 """
 
 from __future__ import annotations
@@ -15,26 +16,29 @@ import argparse
 import hashlib
 import json
 import os
+import re
 import signal
 import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from benchmarks.harness import RESULTS
 from tools.cuda_corpus.acceptance_table import RECORD, recorded, table
-from tools.cuda_corpus.accepted_file import Unit, tell
+from tools.cuda_corpus.accepted_file import INCLUDED, Unit, tell
 from tools.cuda_corpus.sources import kernels_in, read
 
 UNITS, HEADERS = (".cu",), (".cuh", ".h", ".hpp", ".inl", ".inc")
+HOST = (".cpp", ".cc", ".cxx", ".c")  # some Makefiles have these compiled as CUDA
 LIMIT = 120.0  # seconds without a word from a file's process
 _COMPILER = ("core", "lang", "ir", "codegen", "cuda_cpp", "runtime")  # rooms that printing uses
 _ROOT = Path(__file__).parents[2]
 Row = dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Project:
     """A folder of other people's files: `root`, and all texts below it by relative path."""
 
@@ -45,6 +49,41 @@ class Project:
     def name(self) -> str:
         """Its name in tables."""
         return self.root.name
+
+    @cached_property
+    def includes(self) -> dict[str, set[str]]:
+        """The files of the project that each file includes itself."""
+        ends: dict[str, list[str]] = {}
+        for name in self.texts:
+            ends.setdefault(name.rpartition("/")[2], []).append(name)
+        return {name: set(self._included_by(name, ends)) for name in self.texts}
+
+    def _included_by(self, name: str, ends: dict[str, list[str]]) -> Iterator[str]:
+        folder = name.rpartition("/")[0]
+        for wanted in INCLUDED.findall(self.texts[name]):
+            beside = os.path.normpath(f"{folder}/{wanted}") if folder else wanted
+            if beside in self.texts:
+                yield beside
+                continue
+            tail = re.sub(r"^(\.\./)+", "", wanted)
+            for one in ends.get(tail.rpartition("/")[2], ()):
+                same = one == tail or one.endswith(f"/{tail}")
+                if same and one != name and _program(one) == _program(name):
+                    yield one
+
+    @cached_property
+    def included(self) -> set[str]:
+        """The files that others include."""
+        return {one for names in self.includes.values() for one in names}
+
+    def reached(self, name: str) -> set[str]:
+        """The files that a file includes, and so on."""
+        found: set[str] = set()
+        todo = [name]
+        while todo:
+            todo += self.includes[todo.pop()] - found
+            found.update(todo)
+        return found
 
     def digest(self, relative: str) -> str:
         """A hash of a file, and of all headers that it could include."""
@@ -71,9 +110,8 @@ def accept(chosen: argparse.Namespace) -> None:
         kept = chosen.out / f"{project.name}.jsonl"
         before = _read_rows(kept)
         rows: dict[str, Row] = {}
-        units = [one for one in project.texts if one.endswith(UNITS)]
-        for wave in (units, None):
-            names = _headers_left(project, rows.values()) if wave is None else wave
+        for wave in (_units, _host_units, _headers_left):
+            names = wave(project, rows.values())
             names = [one for one in names[:: chosen.every] if chosen.only in one]
             if chosen.without:
                 names = [one for one in names if chosen.without not in one]
@@ -106,14 +144,32 @@ def _project(root: Path) -> Project:
     texts = {
         str(path.relative_to(root)): read(path)
         for path in sorted(root.rglob("*"))
-        if path.suffix in (*UNITS, *HEADERS) and path.is_file()
+        if path.suffix in (*UNITS, *HEADERS, *HOST) and path.is_file()
     }
     return Project(root, texts)
 
 
+def _units(project: Project, rows: Iterable[Row]) -> list[str]:
+    """The `.cu` files that are compiled: those that no other file includes."""
+    included = project.included
+    return [one for one in project.texts if one.endswith(UNITS) and one not in included]
+
+
+def _host_units(project: Project, rows: Iterable[Row]) -> list[str]:
+    """Files of C and C++ that include, themselves or by headers, kernels that nothing has read."""
+    left = {*_headers_left(project, rows)}
+    left |= {one for one in project.included - _read(rows) if one.endswith(UNITS)}
+    found: list[str] = []
+    for name in project.texts:
+        if left and name.endswith(HOST) and (reached := project.reached(name) & left):
+            found.append(name)
+            left -= reached
+    return found
+
+
 def _headers_left(project: Project, rows: Iterable[Row]) -> list[str]:
     """Headers with kernels that no unit has read."""
-    seen = {file for row in rows for file in row["read"]}
+    seen = _read(rows)
     return [
         name
         for name, text in project.texts.items()
@@ -121,10 +177,16 @@ def _headers_left(project: Project, rows: Iterable[Row]) -> list[str]:
     ]
 
 
+def _read(rows: Iterable[Row]) -> set[str]:
+    """The files that units have read, as the project's own names."""
+    return {os.path.normpath(file) for row in rows for file in row["read"]}
+
+
 def _compiler_version() -> str:
     """A hash of the compiler's own files and of this tool's."""
     made = hashlib.sha256()
-    own = sorted(Path(__file__).parent.glob("accept*.py"))
+    here = Path(__file__).parent
+    own = [*sorted(here.glob("accept*.py")), here / "instances.py", here / "host_code.py"]
     rooms = (sorted((_ROOT / "src/treadle" / one).rglob("*.py")) for one in _COMPILER)
     for path in (*own, *(path for room in rooms for path in room)):
         made.update(path.read_bytes())

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from datetime import date
 from typing import Any
 
-TARGETS = ("browser", "native", "ptx", "cpu")
+TARGETS = ("browser", "narrow", "native", "ptx", "cpu")
 _MOST_REASONS, _MOST_NAMES, _MOST_RECORDED = 150, 8, 20
 RECORD = "cuda-acceptance.json"
 """What the page reads, in benchmarks/results."""
@@ -43,7 +43,7 @@ def _by_target(one: Row) -> dict[str, str]:
     told: Mapping[str, str] = one["targets"]
     if "all" in told:
         return dict.fromkeys(TARGETS, told["all"])
-    return {target: told[target] for target in TARGETS}
+    return {target: told.get(target, told["browser"]) for target in TARGETS}
 
 
 def counts(rows: Sequence[Row]) -> dict[str, int]:

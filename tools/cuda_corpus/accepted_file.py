@@ -5,21 +5,24 @@ from __future__ import annotations
 import json
 import re
 import signal
+import time
 import traceback
-from collections.abc import Iterator, Sequence
+from collections import deque
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import pairwise
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import treadle as td
+from tools.cuda_corpus import makefiles
+from tools.cuda_corpus.instances import Launches
 from treadle.codegen.records import Target
 from treadle.codegen.target import find_target
 from treadle.core.dim3 import Dim3
 from treadle.core.errors import CompileError, CompileErrors, TreadleError
 from treadle.core.limits import Limits
-from treadle.cuda_cpp.source.preprocessor import preprocess
 
 _SECONDS = 15  # of the processor, for one kernel on one target
 _BLOCK, _DYNAMIC = 256, 4096  # threads, and bytes of `extern __shared__`
@@ -42,11 +45,9 @@ TARGETS: dict[str, Target] = {
     "ptx": find_target("ptx").generic,
     "cpu": find_target("llvm").generic,
 }
-_NUMBERS = ("32", "256", "8", "4", "1", "2", "0")  # plain choices for a template's numbers
-_TYPES = ("float", "int", "double", "__half")  # and for its types
-_MOST_TRIES = 16  # instances of one template
-_INCLUDED = re.compile(r"^[ \t]*#[ \t]*include[ \t]*[\"<]([^\">]+)[\">]", re.MULTILINE)
-_OPTION = re.compile(r"(?<![\w-])-(D|I)[ ]*([\w./=-]+)")
+NARROW = "narrow"  # "browser" with double="float"
+_MOST_SECONDS = 60  # of the processor, for all instances of one template
+INCLUDED = re.compile(r"^[ \t]*#[ \t]*include[ \t]*[\"<]([^\">]+)[\">]", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,12 +99,44 @@ def tell(unit: Unit, told: Path) -> None:
         named = [_named(unit, one) for one in module._program.kernels.values()]
         read = [_relative(unit, one) for one in module._program.sources]
         say(names=named, read=read)
-        written = None
+        file = _File(unit, path, module, options)
         for row, template in zip(named, module._program.kernels.values(), strict=True):
-            if template.template and written is None:
-                written = Launches(path, defines, folders)
-            tries = written.of(template) if written and template.template else [()]
-            say(**row, targets=_printed(unit, module, template.name, tries))
+            say(**row, targets=_printed(file, template))
+
+
+class _File:
+    """A file that is parsed, and what of it is made only if some kernel needs it."""
+
+    def __init__(self, unit: Unit, path: Path, module: Any, options: dict[str, Any]) -> None:
+        self.unit, self.path, self.module, self.options = unit, path, module, options
+
+    @cached_property
+    def launches(self) -> Launches:
+        """What it launches."""
+        return Launches(self.path, self.options["defines"], self.options["include"])
+
+    @cached_property
+    def narrow(self) -> Any:
+        """The file with doubles that are floats."""
+        with _within(2 * _SECONDS):
+            return self.opened(self.path, double="float")
+
+    def opened(self, source: Any, **more: Any) -> Any:
+        """A module of the file, or of a text in its place."""
+        return td.cuda_module(source, skip_missing_headers=True, **self.options, **more)
+
+    def linked(self, function: str, **more: Any) -> Any:
+        """The file together with the one of its program that defines a function; None if there is
+        none. A linker would join what nvcc makes of them."""
+        own = self.unit.name.split("/")
+        defined = re.compile(rf"\b{re.escape(function)}\s*\([^;{{}}]*\)\s*\{{")
+        for other in self.unit.others:
+            parts = other.split("/")
+            path = self.unit.root / other
+            near = parts[:-1] == own[:-1] and other != self.unit.name and path.suffix == ".cu"
+            if near and defined.search(path.read_text(encoding="utf-8", errors="replace")):
+                return self.opened(f'#include "{path}"\n#include "{self.path}"\n', **more)
+        return None
 
 
 def _named(unit: Unit, template: Any) -> dict[str, Any]:
@@ -114,27 +147,83 @@ def _named(unit: Unit, template: Any) -> dict[str, Any]:
     }
 
 
-def _printed(unit: Unit, module: Any, name: str, tries: Sequence[tuple[str, ...]]) -> Any:
+_ELSEWHERE = re.compile(r"(\w+) is declared here, but not defined in any included file")
+
+
+def _printed(file: _File, template: Any) -> Any:
     """By target "" or why not, of the first instance that is lowered; else what was said of the
     first that has arguments of the right kinds."""
+    unit, name = file.unit, template.name
+    began = time.process_time()
+    tries = file.launches.of(template) if template.template else [()]
+    waiting, seen = deque(tries), set(tries)
     first: dict[str, str] | None = None
-    for arguments in tries:
+    while waiting and time.process_time() - began < _MOST_SECONDS:
+        arguments = waiting.popleft()
         try:
-            with _within(_SECONDS):
-                kernel = module.kernel(name, *arguments)
-                kernel.lower(kernel.signature)
-                dynamic = _DYNAMIC if kernel.has_dynamic_memory else 0
-        except _TooLong:
-            problem = f"it takes more than {_SECONDS} s"
-        except Exception as error:  # noqa: BLE001
+            kernel, dynamic = _lowered(file.module, name, arguments)
+        except (_TooLong, Exception) as error:  # noqa: BLE001
             problem = _words(unit, error)
         else:
-            block = Dim3(min(_BLOCK, kernel.instance.most_threads or _BLOCK))
-            return {target: _one(unit, kernel, block, dynamic, target) for target in TARGETS}
+            return _by_target(file, name, kernel, dynamic, arguments)
+        elsewhere = _ELSEWHERE.search(problem)
+        if elsewhere:
+            linked = _quietly(lambda: file.linked(elsewhere[1]))  # noqa: B023
+            made = _quietly(lambda: _lowered(linked, name, arguments)) if linked else None  # noqa: B023
+            if made:
+                return _by_target(file, name, *made, arguments, elsewhere[1])
+        better = [one for one in _guesses(file, template, arguments, problem) if one not in seen]
+        waiting.extendleft(reversed(better))
+        seen.update(better)
         if first is None or "<template argument>" in first["all"]:
             instance = f" (as {name}<{', '.join(arguments)}>)" if arguments else ""
             first = {"all": problem + instance}
     return first or {"all": "it has no instance"}
+
+
+def _guesses(
+    file: _File, template: Any, arguments: tuple[str, ...], problem: str
+) -> list[tuple[str, ...]]:
+    return list(file.launches.better(template, arguments, problem)) if template.template else []
+
+
+def _quietly(made: Callable[[], Any]) -> Any:
+    """What a call gives; None if it fails."""
+    try:
+        with _within(_SECONDS):
+            return made()
+    except (_TooLong, Exception):  # noqa: BLE001
+        return None
+
+
+def _lowered(module: Any, name: str, arguments: tuple[str, ...]) -> tuple[Any, int]:
+    """An instance, lowered, and its bytes of dynamic shared memory."""
+    with _within(_SECONDS):
+        kernel = module.kernel(name, *arguments)
+        kernel.lower(kernel.signature)
+        return kernel, _DYNAMIC if kernel.has_dynamic_memory else 0
+
+
+def _by_target(
+    file: _File,
+    name: str,
+    kernel: Any,
+    dynamic: int,
+    arguments: tuple[str, ...],
+    linked: str = "",
+) -> dict[str, str]:
+    block = Dim3(min(_BLOCK, kernel.instance.most_threads or _BLOCK))
+    said = {target: _one(file.unit, kernel, block, dynamic, target) for target in TARGETS}
+    said[NARROW] = said["browser"]
+    if said["browser"]:
+        try:
+            module = file.linked(linked, double="float") if linked else file.narrow
+            narrow, dynamic = _lowered(module, name, arguments)
+        except (_TooLong, Exception) as error:  # noqa: BLE001
+            said[NARROW] = _words(file.unit, error)
+        else:
+            said[NARROW] = _one(file.unit, narrow, block, dynamic, "browser")
+    return said
 
 
 def _one(unit: Unit, kernel: Any, block: Dim3, dynamic: int, target: str) -> str:
@@ -143,15 +232,15 @@ def _one(unit: Unit, kernel: Any, block: Dim3, dynamic: int, target: str) -> str
     try:
         with _within(_SECONDS):
             printed_for(kernel, kernel.signature, TARGETS[target], block, dynamic)
-    except _TooLong:
-        return f"it takes more than {_SECONDS} s"
-    except Exception as error:  # noqa: BLE001
+    except (_TooLong, Exception) as error:  # noqa: BLE001
         return _words(unit, kernel.with_source(error) if isinstance(error, CompileError) else error)
     return ""
 
 
-def _words(unit: Unit, error: Exception) -> str:
+def _words(unit: Unit, error: BaseException) -> str:
     """An error's place, message and source line, in three lines."""
+    if isinstance(error, _TooLong):
+        return f"it takes more than {_SECONDS} s"
     if isinstance(error, CompileErrors) and error.errors:
         error = error.errors[0].with_source(error.source_text)
     if isinstance(error, CompileError):
@@ -183,13 +272,8 @@ def _options(unit: Unit) -> tuple[dict[str, str], list[str]]:
     folders = [path.parent]
     for makefile in (path.parent / "Makefile", path.parent.parent / "Makefile"):
         if makefile.is_file():
-            for kind, word in _OPTION.findall(makefile.read_text(errors="replace")):
-                if kind == "D":
-                    name, _, value = word.partition("=")
-                    if name.isidentifier():
-                        defines[name] = value or "1"
-                elif (makefile.parent / word).is_dir():
-                    folders.append(makefile.parent / word)
+            defines, found = makefiles.options(makefile)
+            folders += found
             break
     todo, seen = [path], set[Path]()
     while todo:
@@ -197,7 +281,7 @@ def _options(unit: Unit) -> tuple[dict[str, str], list[str]]:
         if file in seen or len(seen) > 400:
             continue
         seen.add(file)
-        for wanted in _INCLUDED.findall(file.read_text(encoding="utf-8", errors="replace")):
+        for wanted in INCLUDED.findall(file.read_text(encoding="utf-8", errors="replace")):
             there = [file.parent, *folders]
             known = next((one / wanted for one in there if (one / wanted).is_file()), None)
             if known is None:
@@ -224,110 +308,3 @@ def _nearest(unit: Unit, wanted: str) -> Path | None:
     if not near or (own[0].endswith("-cuda") and not shared(near[0])):
         return None
     return unit.root / near[0]
-
-
-# --- instances of templates ----------------------------------------------------------------------
-
-
-class Launches:
-    """The template arguments that a file writes after each name, wherever it does."""
-
-    def __init__(self, path: Path, defines: dict[str, str], folders: list[str]) -> None:
-        text = path.read_text(encoding="utf-8", errors="replace")
-        made = preprocess(text, str(path), defines, [Path(one) for one in folders], True)
-        self._tokens = [one for one in made.tokens if not one.file.startswith("<")]
-        self._texts = [one.text for one in self._tokens]
-        self._numbers: dict[str, str] = {}
-        self._enumerators: dict[str, list[str]] = {}
-        for at, text in enumerate(self._texts):
-            if text == "enum":
-                self._read_enumerators(at + 1)
-        for at in range(2, len(self._texts) - 1):
-            name, sign, value, end = self._texts[at - 2 : at + 2]
-            if sign == "=" and end == ";" and value[:1].isdigit() and name.isidentifier():
-                self._numbers.setdefault(name, value)
-
-    def _read_enumerators(self, at: int) -> None:
-        scoped = self._texts[at] in ("class", "struct")
-        name = self._texts[at + scoped]
-        words = self._texts[at + scoped : at + scoped + 300]
-        if words[1:2] not in (["{"], [":"]) or not name.isidentifier():
-            return
-        if "{" not in words or "}" not in words[words.index("{") :]:
-            return
-        inside = words[words.index("{") : words.index("}", words.index("{"))]
-        found = [b for a, b in pairwise(inside) if a in ("{", ",")]
-        self._enumerators[name] = [f"{name}::{one}" if scoped else one for one in found if one]
-
-    def _plain(self, parameter: Any, number: str, type: str = "float") -> str:
-        """A plain argument for a parameter: the same kind of number, type or enumerator for all."""
-        if parameter.kind == "type":
-            return "int" if re.search(r"(?i)ind(ex|ice)|int|off", parameter.name) else type
-        if parameter.type == "bool":
-            return "false" if number in ("0", "2", "8") else "true"
-        known = self._enumerators.get(parameter.type.rpartition("::")[2])
-        return known[_NUMBERS.index(number) % len(known)] if known else number
-
-    def of(self, template: Any) -> list[tuple[str, ...]]:
-        """The instances to try: those that the file writes, then plain choices."""
-        own = {one.name for one in template.template}
-        name = template.name.rpartition("::")[2]
-        tries: dict[tuple[str, ...], None] = {}
-        for at, text in enumerate(self._texts):
-            if text == name and self._texts[at + 1 : at + 2] == ["<"]:
-                found = self._arguments(at + 1)
-                if found is not None and len(found) <= len(template.template):
-                    exact = tuple(" ".join(one) for one in found)
-                    if not any(word in own for one in found for word in one):
-                        tries[exact] = None
-                    for number in _NUMBERS[:2]:
-                        tries[self._mended(template, found, number)] = None
-        for number in _NUMBERS:
-            for type in _TYPES:
-                wanted = (one for one in template.template if _needs(one))
-                tries[tuple(self._plain(one, number, type) for one in wanted)] = None
-        return list(tries)[:_MOST_TRIES]
-
-    def _mended(self, template: Any, found: list[list[str]], number: str) -> tuple[str, ...]:
-        """The arguments, with plain ones where names are those of the code around the launch."""
-        made = []
-        for written, parameter in zip(found, template.template, strict=False):
-            text = " ".join(self._numbers.get(word, word) for word in written)
-            names = [word for word in written if word.isidentifier() and word not in _WORDS]
-            unknown = [word for word in names if word not in self._numbers]
-            made.append(self._plain(parameter, number) if unknown else text)
-        rest = filter(_needs, template.template[len(found) :])
-        return (*made, *(self._plain(parameter, number) for parameter in rest))
-
-    def _arguments(self, at: int) -> list[list[str]] | None:
-        """The words of each argument between `<` at an index and its `>`."""
-        depth, inside, found = 0, 0, [[]]  # type: ignore[var-annotated]
-        for text in self._texts[at : at + 200]:
-            if text == "<" and not inside:
-                depth += 1
-                if depth == 1:
-                    continue
-            elif text in (">", ">>") and not inside:
-                depth -= len(text)
-                if depth <= 0:
-                    return [one for one in found if one]
-            elif text in (";", "{"):
-                return None
-            inside += (text in ("(", "[")) - (text in (")", "]"))
-            if text == "," and depth == 1 and not inside:
-                found.append([])
-            else:
-                found[-1].append(text)
-        return None
-
-
-_WORDS = frozenset((
-    "float", "double", "int", "unsigned", "char", "short", "long", "bool", "true", "false", "half",
-    "__half", "signed", "const", "float2", "float3", "float4", "double2", "int2", "int4", "uint4",
-    "uchar4", "uint8_t", "uint16_t", "uint32_t", "uint64_t", "int8_t", "int16_t", "int32_t",
-    "int64_t", "size_t", "__nv_bfloat16", "sizeof",
-))  # fmt: skip
-
-
-def _needs(parameter: Any) -> bool:
-    return parameter.default is None

@@ -328,6 +328,8 @@ def _matches(
     if len(special.specialized) != len(bound):
         return None
     for written, argument in zip(special.specialized, bound, strict=True):
+        if isinstance(written, tree.ConstType) and written.volatile:
+            return None  # types are never volatile here
         if isinstance(argument, Rvalue):
             if isinstance(written, tree.NamedType):
                 written = written.name

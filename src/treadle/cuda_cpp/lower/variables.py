@@ -179,8 +179,8 @@ def _known_constant(cx: Context, node: tree.VariableDeclaration, type: CppType) 
         result = folded(rvalue(cx, value, node.span).expression)
     if isinstance(result, n.Constant) and not emitted:
         return Rvalue(result, type)
-    if "constexpr" not in node.specifiers:
-        return None
+    if "constexpr" not in node.specifiers and not cx.lowering.folding:
+        return None  # the call of a function, of a local variable: it is made where it stands
     known = evaluate(emitted, result, cx.lowering.functions)
     return None if known is None else Rvalue(known, type)
 
