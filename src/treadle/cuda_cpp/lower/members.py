@@ -93,6 +93,9 @@ def lower_member(cx: Context, node: tree.Member) -> Value:
     base = lower(cx, node.base)
     if node.arrow:
         base = _arrow(cx, base, node.span)
+    type = getattr(base, "type", VOID)
+    if isinstance(type, ClassType):
+        _refuse_hidden(cx, type, node.name.text, node.span)
     found = member_of(cx, base, node.name, node.span)
     type = getattr(base, "type", None)
     if isinstance(type, ClassType) and is_const_field(type, node.name.text):
@@ -133,7 +136,6 @@ def as_qualified(cx: Context, value: Value, name: tree.Name, span: Span) -> Valu
 
 
 def _of_class(cx: Context, base: Value, type: ClassType, name: tree.Name, span: Span) -> Value:
-    _refuse_hidden(cx, type, name.text, span)
     found = find_field(type, name.text)
     if found is not None:
         for field in (*found[0], found[1]):

@@ -341,6 +341,10 @@ def _matches(
                 other = evaluate_argument(cx, written, kind, scope)
             if argument_key(other)[0] != argument_key(argument)[0]:
                 return None
+        elif isinstance(argument, DeclaredType):
+            with cx.in_scope(scope):
+                if not _deduce_template(cx, written, argument, parameters, deduced):
+                    return None
         else:
             if isinstance(written, tree.Name):
                 written = tree.NamedType(written, written.span)
@@ -599,6 +603,9 @@ def _deduce_class(
             is_own = any(p.name == name_ for p in parameters)
             if is_own and not _agree(found, name_, argument):
                 return False
+        elif isinstance(argument, DeclaredType):
+            if not _deduce_template(cx, written, argument, parameters, found):
+                return False
         else:
             as_type = (
                 tree.NamedType(written, written.span) if isinstance(written, tree.Name) else written
@@ -608,6 +615,23 @@ def _deduce_class(
             ):
                 return False
     return True
+
+
+def _deduce_template(
+    cx: Context,
+    written: Any,
+    argument: DeclaredType,
+    parameters: Sequence[tree.TemplateParameter],
+    found: dict[str, Argument],
+) -> bool:
+    """A template as an argument, against the name of a template or of a parameter for one."""
+    name = written.name if isinstance(written, tree.NamedType) else written
+    if not isinstance(name, tree.Name):
+        return False
+    if any(one.name == name.text and one.kind == "template" for one in parameters):
+        return _agree(found, name.text, argument)
+    known = lookup(cx, name)
+    return isinstance(known, DeclaredType) and known.declaration is argument.declaration
 
 
 def _is_default(

@@ -67,9 +67,12 @@ def _takes_reference(cx: Context, function: Any, place: int) -> bool:
     """Whether a function may take a reference to its argument."""
     if not isinstance(function, tree.Name):
         return True
+    if any(part.arguments is not None for part in function.scope):
+        return True  # X<T>::f, whose T may be a parameter of a template around the tree
     entity = lookup(cx, function)
-    if entity is None:
-        return function.text in _CHANGING
+    if entity is None:  # T::f may be any function
+        of_library = not function.scope or function.scope[0].text == "std"
+        return function.text in _CHANGING or not of_library
     if not isinstance(entity, Functions):
         return True
     for one in entity.overloads:
