@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import treadle as td
-from tools.cuda_corpus import acceptance_table, accepted_file, compare, page, sources
+from tools.cuda_corpus import acceptance_table, compare, instances, page, sources
 from tools.cuda_corpus.listing import tried
 from tools.cuda_corpus.spec import (
     REASONS,
@@ -147,10 +147,11 @@ def test_what_is_accepted():
     """A kernel counts once; it is accepted by a target if any file that has it is."""
     made = acceptance_table.counts(ACCEPTED)
     assert made == {
-        "files": 2, "parsed": 1, "kernels": 3, "browser": 1, "native": 3, "ptx": 2, "cpu": 2,
+        "files": 2, "parsed": 1, "kernels": 3, "browser": 1, "narrow": 2, "native": 3, "ptx": 2,
+        "cpu": 2,
     }  # fmt: skip
     words = acceptance_table.table({"project": ACCEPTED})
-    assert "1 kernels (1 browser, 1 ptx, 1 cpu): … is not declared" in words
+    assert "1 kernels (1 browser, 1 narrow, 1 ptx, 1 cpu): … is not declared" in words
 
 
 def test_instances_to_try(tmp_path):
@@ -163,7 +164,7 @@ def test_instances_to_try(tmp_path):
         "void main2() { k<double, 3 + 4, false, E::A><<<1, 1>>>(0); }\n"
     )
     module = td.cuda_module(source)
-    launches = accepted_file.Launches(source, {}, [])
+    launches = instances.Launches(source, {}, [])
     tries = launches.of(module.template("k"))
     assert ("float", "64", "true", "E::B") in tries
     assert ("double", "3 + 4", "false", "E :: A") in tries

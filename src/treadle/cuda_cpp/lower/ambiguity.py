@@ -88,8 +88,10 @@ def nearer(value: Value, one: CppType, two: CppType) -> int | None:
 
 
 def _nearer_pointer(given: Any, one: Pointer, two: Pointer) -> int | None:
-    if one.to == two.to:
-        return None  # they differ in const only
+    if one.to == two.to:  # they differ in const only
+        if not isinstance(given, Pointer) or given.const:
+            return None
+        return 1 if one.const else -1
     if isinstance(one.to, Void) or isinstance(two.to, Void):
         if not isinstance(given, Pointer):
             return 0

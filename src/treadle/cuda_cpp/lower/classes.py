@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from treadle.core.errors import CompileError
 from treadle.cuda_cpp.lower.arithmetic import constant
 from treadle.cuda_cpp.lower.context import Context
 from treadle.cuda_cpp.lower.dispatch import constant_value, static_assert
@@ -34,6 +35,7 @@ from treadle.cuda_cpp.semantics.scopes import (
 )
 from treadle.cuda_cpp.semantics.types import (
     DIM3,
+    Absent,
     ClassType,
     CppType,
     EnumType,
@@ -46,6 +48,7 @@ from treadle.cuda_cpp.semantics.types import (
     ir_type,
     size_of,
 )
+from treadle.cuda_cpp.source.headers import LIBRARIES
 from treadle.cuda_cpp.syntax import tree
 from treadle.cuda_cpp.syntax.refusals import refusal_message
 from treadle.ir import nodes as n
@@ -268,13 +271,26 @@ def _add_field(cx: Context, member: tree.Declaration, fields: list[Field]) -> No
     assert isinstance(member, tree.VariableDeclaration)
     if member.bits is not None:
         raise cx.error(refusal_message("bit_field"), member.span)
-    type = resolve(cx, member.type)
+    try:
+        type = resolve(cx, member.type)
+    except CompileError as error:
+        if not _is_of_library(member.type):
+            raise
+        type = Absent(error.message, error)
     inner = innermost(type)
     if isinstance(inner, Void):
         raise cx.error(f"{member.name} cannot be void", member.span)
     if isinstance(inner, ClassType) and inner.scope is None and inner != DIM3:
         raise cx.error(f"{inner} contains itself: store an index of the other object", member.span)
     fields.append(Field(member.name, type))
+
+
+def _is_of_library(written: tree.TypeTree) -> bool:
+    """Whether a type is named in the namespace of a library."""
+    if isinstance(written, (tree.ConstType, tree.ArrayType)):
+        return _is_of_library(written.of)
+    name = written.name if isinstance(written, tree.NamedType) else None
+    return name is not None and bool(name.scope) and name.scope[0].text in ("std", *LIBRARIES)
 
 
 def _own_methods(

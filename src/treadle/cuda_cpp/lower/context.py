@@ -179,6 +179,9 @@ class Lowering:
     constant_calls: int = 0
     folding: int = 0  # depth of initializers of constants
     unevaluated: int = 0  # depth of unevaluated operands
+    constants: int = 0  # depth of constant expressions
+    literals: dict[Any, Any] = field(default_factory=dict)  # the literals of `const char *s = "…"`
+    declared: tuple[str, int, CppType] | None = None  # a variable at its initializer, its scope
     in_namespaces: frozenset[str] | None = None  # the names of functions in namespaces
     converting: bool = False  # by a constructor, whose argument is not converted by another one
     names: dict[str, int] = field(default_factory=dict)

@@ -363,10 +363,10 @@ def convert(cx: Context, value: Value, type: CppType, span: Span) -> Value:
                 part = as_base(cx, value, type, span)
                 return with_category(part, "xvalue") if is_prvalue(value) else part
             return _base_part(cx, value, type, span)
-        if isinstance(given, ClassType):
-            made = cx.rules.call_conversion(cx, value, type, span)
-            if made is not None:
-                return made
+    if isinstance(given, ClassType) and given != type:
+        made = cx.rules.call_conversion(cx, value, type, span)
+        if made is not None:
+            return made
     if isinstance(value, (SplitStruct, SplitArray)) and given == type:
         return value
     if isinstance(type, ClassType) and (
@@ -501,9 +501,12 @@ def explicit_cast(cx: Context, value: Value, type: CppType, style: str, span: Sp
 def _cast_reference(cx: Context, value: Value, type: Reference, style: str, span: Span) -> Value:
     """`reinterpret_cast<int&>(x)`: the same bytes as another type; or a cast to a derived class."""
     given: CppType = getattr(value, "type", VOID)
+    if given != type.to and isinstance(given, ClassType) and style in ("c", "static_cast"):
+        value = cx.rules.call_conversion(cx, value, type.to, span) or value
+        given = getattr(value, "type", VOID)
     if given != type.to and not isinstance(value, (*OBJECTS, ArrayValue)):
         raise cx.error(f"{describe(value)} cannot be cast to {type}", span)
-    if given != type.to and style != "reinterpret" and derives(given, type.to):
+    if given != type.to and style != "reinterpret_cast" and derives(given, type.to):
         value = as_base(cx, value, type.to, span)
     elif given != type.to:
         _refuse_other_size(cx, given, type.to, span)
@@ -524,7 +527,7 @@ def _whole_address(
     """The address of the derived object of type `to` that a reference is cast to; None if that is
     the object whose base the reference was bound to."""
     given: CppType = getattr(value, "type", VOID)
-    if style == "reinterpret" or not isinstance(to, ClassType) or not derives(to, given):
+    if style == "reinterpret_cast" or not isinstance(to, ClassType) or not derives(to, given):
         return as_pointer_to(address(cx, value, span), to)
     if isinstance(value, Lvalue) and value.place.type == ir_type(to):
         return None
@@ -556,7 +559,7 @@ def _cast_to_pointer(cx: Context, value: Value, type: Pointer, style: str, span:
             span,
         )
     _refuse_other_size(cx, pointer.to, type.to, span)
-    if style != "reinterpret" and isinstance(type.to, ClassType):
+    if style != "reinterpret_cast" and isinstance(type.to, ClassType):
         if derives(pointer.to, type.to):
             pointer = _base_pointer(cx, pointer, type.to)
         elif derives(type.to, pointer.to):

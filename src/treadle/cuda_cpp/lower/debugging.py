@@ -18,7 +18,16 @@ from treadle.cuda_cpp.lower.builtin_calls import Handler, expect
 from treadle.cuda_cpp.lower.context import Context
 from treadle.cuda_cpp.lower.conversions import condition, number, promoted
 from treadle.cuda_cpp.lower.pointers import in_steps_of, pointer_of
-from treadle.cuda_cpp.lower.values import ChosenText, Null, Rvalue, Text, Value, VoidValue, describe
+from treadle.cuda_cpp.lower.values import (
+    ChosenText,
+    Null,
+    PointerVariable,
+    Rvalue,
+    Text,
+    Value,
+    VoidValue,
+    describe,
+)
 from treadle.cuda_cpp.semantics.types import INT, LONG, LONG_LONG, VOID
 from treadle.cuda_cpp.syntax import tree
 from treadle.ir import nodes as n
@@ -28,6 +37,7 @@ _MOST_CHOSEN = 6  # string operands of `?:` in a printf: each doubles the code
 
 
 def _printf(cx: Context, values: Sequence[Value], node: tree.Call) -> Value:
+    values = [_literal(cx, value) for value in values]
     if not values or not isinstance(values[0], Text):
         raise cx.error(
             "the format of printf must be a string literal: it is parsed at compile time"
@@ -39,6 +49,14 @@ def _printf(cx: Context, values: Sequence[Value], node: tree.Call) -> Value:
     _print(cx, read, values[1:], _MOST_CHOSEN)
     cx.note("emulated", "printf", "written to a buffer, formatted on the host", cx.span)
     return Rvalue(n.Constant(len(values) - 1, ir.I32), INT)
+
+
+def _literal(cx: Context, value: Value) -> Value:
+    """The literal of a pointer to one that is never assigned; other values as they are."""
+    if not isinstance(value, PointerVariable) or value.key in cx.lowering.facts.assigned:
+        return value
+    known: Value = cx.lowering.literals.get(value.key, value)
+    return known
 
 
 def _print(

@@ -47,11 +47,13 @@ def lower_condition(cx: Context, expression: tree.Expression) -> n.Expression:
 def constant_rvalue(cx: Context, expression: Any, what: str) -> Rvalue:
     """A constant expression."""
     outer, cx.lowering.unevaluated = cx.lowering.unevaluated, 0
+    cx.lowering.constants += 1
     try:
         with cx.separate_block() as emitted:
             value = rvalue(cx, lower(cx, expression), expression.span)
     finally:
         cx.lowering.unevaluated = outer
+        cx.lowering.constants -= 1
     result = evaluate(emitted, value.expression, cx.lowering.functions)
     if result is None:
         raise cx.error(f"{what} must be known when the kernel is compiled", expression.span)

@@ -50,6 +50,7 @@ from treadle.cuda_cpp.lower.operators import (
     stepped,
     unary,
 )
+from treadle.cuda_cpp.lower.storage import text_array
 from treadle.cuda_cpp.lower.traits import predicate
 from treadle.cuda_cpp.lower.tree_analysis import note_volatile
 from treadle.cuda_cpp.lower.values import (
@@ -85,6 +86,7 @@ from treadle.cuda_cpp.semantics.types import (
     CppType,
     EnumType,
     NoLayout,
+    Pointer,
     Reference,
     Void,
     align_of,
@@ -360,7 +362,10 @@ def _right_type(cx: Context, op: str, target: Value, value: Value, span: Span) -
 
 def _cast(cx: Context, node: tree.Cast) -> Value:
     type = resolve(cx, node.type)
-    made = explicit_cast(cx, lower(cx, node.operand), type, node.style, node.span)
+    operand = lower(cx, node.operand)
+    if isinstance(operand, Text) and isinstance(type, Pointer) and type.to != CHAR:
+        operand = text_array(cx, operand, node.span)
+    made = explicit_cast(cx, operand, type, node.style, node.span)
     note_volatile(cx, node.type, made)
     return made
 
@@ -386,8 +391,11 @@ def _initializer_list(cx: Context, node: tree.InitializerList) -> Value:
 
 def _size_of(cx: Context, node: tree.SizeOf) -> Value:
     if isinstance(node.operand, tree.Name):
-        value = lower(cx, node.operand)  # a name may be a type
-        type: CppType = getattr(value, "type", VOID)
+        own = cx.lowering.declared
+        if own and own[:2] == (node.operand.text, id(cx.scope)):  # in its own initializer
+            type: CppType = own[2]
+        else:
+            type = getattr(lower(cx, node.operand), "type", VOID)  # a name may be a type
     elif isinstance(node.operand, tree.TYPES):
         type = resolve(cx, node.operand)
     elif isinstance(node.operand, tree.StringLiteral):

@@ -10,10 +10,17 @@ from treadle.cuda_cpp.lower.arithmetic import constant, folded
 from treadle.cuda_cpp.lower.calls import call_operator, operator_call
 from treadle.cuda_cpp.lower.classes import find_field, is_const_field, is_mutable
 from treadle.cuda_cpp.lower.context import Context
-from treadle.cuda_cpp.lower.conversions import as_base, derives, number, without_const
+from treadle.cuda_cpp.lower.conversions import as_base, convert, derives, number, without_const
 from treadle.cuda_cpp.lower.dispatch import lower
 from treadle.cuda_cpp.lower.evaluation_order import Operands, lower_to_block, second_operand
-from treadle.cuda_cpp.lower.names import known_entity, scope_of
+from treadle.cuda_cpp.lower.names import (
+    constant_integer,
+    is_const,
+    known_entity,
+    lookup,
+    resolve,
+    scope_of,
+)
 from treadle.cuda_cpp.lower.objects import component_type, member, subscript
 from treadle.cuda_cpp.lower.pointers import address, as_index, follow, pointer_of
 from treadle.cuda_cpp.lower.storage import text_array
@@ -40,6 +47,7 @@ from treadle.cuda_cpp.semantics.scopes import (
 )
 from treadle.cuda_cpp.semantics.types import (
     VOID,
+    Arithmetic,
     ClassType,
     CppType,
     FunctionOf,
@@ -66,6 +74,9 @@ def dereference(cx: Context, operand: Value, span: Span) -> Value:
 
 
 def lower_subscript(cx: Context, node: tree.Subscript) -> Value:
+    known = _known_element(cx, node)
+    if known is not None:
+        return known
     base = lower(cx, node.base)
     if isinstance(base, Text):
         base = text_array(cx, base, node.span)
@@ -83,6 +94,28 @@ def lower_subscript(cx: Context, node: tree.Subscript) -> Value:
         base, index = index, base  # 3[a] is a[3]
     place, _ = number(cx, index, node.span)
     return subscript(cx, base, as_index(cx, folded(place)), node.span)
+
+
+def _known_element(cx: Context, node: tree.Subscript) -> Value | None:
+    """An element of a const array of the host at a constant index, in a constant expression."""
+    if not cx.lowering.constants or not isinstance(node.base, tree.Name):
+        return None
+    entity = lookup(cx, node.base)
+    if not isinstance(entity, GlobalVariable) or entity.declaration.template:
+        return None
+    values = entity.declaration.initializer
+    type = entity.declaration.type
+    if not isinstance(values, tree.InitializerList) or not isinstance(type, tree.ArrayType):
+        return None
+    const = is_const(type.of) or "constexpr" in entity.declaration.specifiers
+    if not const or isinstance(type.of, tree.ArrayType):
+        return None
+    at = constant_integer(cx, node.index, "the index of a constant array")
+    with cx.in_scope(entity.scope):
+        element = resolve(cx, type.of)
+        if not isinstance(element, Arithmetic) or not 0 <= at < len(values.items):
+            return None
+        return convert(cx, lower(cx, values.items[at]), element, node.span)
 
 
 def lower_member(cx: Context, node: tree.Member) -> Value:

@@ -72,15 +72,35 @@ def scope_of(cx: Context, path: tuple[tree.Name, ...]) -> Scope | None:
                 scope = inner
             case TypeEntity(ClassType() as known):
                 scope = _complete(cx, known).scope
-            case DeclaredType(tree.EnumDeclaration() as declaration, home):
-                found = home.names.get(f"<enum>{declaration.name}")
-                scope = found.scope if isinstance(found, Namespace) else home
             case DeclaredType():
-                type = _instance(cx, entity, part)
-                scope = type.scope if isinstance(type, ClassType) else None
+                scope = _enum_scope(cx, entity)
+                if scope is None:
+                    type = _instance(cx, entity, part)
+                    scope = type.scope if isinstance(type, ClassType) else None
             case _:
                 return None
     return scope
+
+
+def _enum_scope(cx: Context, entity: DeclaredType) -> Scope | None:
+    """The scope of an enum's enumerators, if a type is an enum or a typedef of one."""
+    declaration = entity.declaration
+    while isinstance(declaration, tree.TypedefDeclaration) and not declaration.template:
+        written = declaration.type
+        if isinstance(written, tree.DefinedType):
+            declaration = written.definition
+            break
+        if not isinstance(written, tree.NamedType) or written.name.arguments is not None:
+            return None
+        with cx.in_scope(entity.scope):
+            found = lookup(cx, written.name)
+        if not isinstance(found, DeclaredType) or found is entity:
+            return None
+        entity, declaration = found, found.declaration
+    if not isinstance(declaration, tree.EnumDeclaration):
+        return None
+    own = entity.scope.names.get(f"<enum>{declaration.name}")
+    return own.scope if isinstance(own, Namespace) else entity.scope
 
 
 def _find(scope: Scope | None, name: tree.Name) -> Any:
@@ -145,6 +165,9 @@ def resolve(cx: Context, written: tree.TypeTree) -> CppType:
                 raise cx.error(f"an array of {length} elements", written.span)
             return ArrayOf(resolve(cx, of), length)
         case tree.DecltypeType(operand):
+            own = cx.lowering.declared  # in a variable's own initializer
+            if own and isinstance(operand, tree.Name) and own[:2] == (operand.text, id(cx.scope)):
+                return own[2]
             return type_of(cx, operand)
         case tree.AutoType(span):
             raise cx.error("the type of auto cannot be deduced here", span)

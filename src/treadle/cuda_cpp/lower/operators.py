@@ -476,6 +476,9 @@ def _point(
         if target.fixed:
             raise cx.error("this pointer is const, so it cannot be assigned to", span)
         assign_pointer(cx, target, pointer, span)
+        if target.key in cx.lowering.literals and target.key not in cx.lowering.facts.assigned:
+            cx.lowering.facts.assigned.add(target.key)
+            raise LowerAgain
         return
     if isinstance(target, ParameterPointer):
         cx.lowering.facts.assigned.add(target.key)

@@ -332,19 +332,25 @@ def _order(chosen: Candidate) -> tuple[bool, bool, int, bool, bool, bool]:
     return (not declaration.template, own, special, defined, not constant, not declaration.const)
 
 
-def _specificity(written: tree.TypeTree) -> int:
+def _specificity(written: Any) -> int:
+    """How much of a parameter's type is written: `const T *` more than `T *`, `A<A<T>>` more than
+    `A<T>`."""
     match written:
         case tree.ConstType(of):
             return _specificity(of)
         case tree.PointerType(to):
-            return 1 + _specificity(to)
+            const = isinstance(to, tree.ConstType) and to.const
+            return _OF_PART + const + _specificity(to)
         case tree.ReferenceType(to):
             return _specificity(to)
         case tree.ArrayType(of):
-            return 1 + _specificity(of)
-        case tree.NamedType(name):
-            return 1 if name.arguments else 0
+            return _OF_PART + _specificity(of)
+        case tree.NamedType(name) | (tree.Name() as name) if name.arguments:
+            return _OF_PART + max(map(_specificity, name.arguments))
     return 0
+
+
+_OF_PART = 16  # more than all const in a type
 
 
 def specialized(cx: Context, chosen: Candidate, overloads: Sequence[Overload]) -> Candidate:

@@ -216,6 +216,7 @@ def _declare_pointer_with(
         if isinstance(converted, (SplitArray, ObjectAddress)):
             return converted
         if isinstance(converted, Text):
+            cx.lowering.literals[key] = converted
             converted = text_array(cx, converted, span)
         pointer = pointer_of(cx, converted)
         if pointer is None:

@@ -39,6 +39,7 @@ from treadle.cuda_cpp.semantics.types import (
     decay,
 )
 from treadle.cuda_cpp.syntax import tree
+from treadle.cuda_cpp.syntax.keywords import TRANSFORMS
 from treadle.cuda_cpp.syntax.walk import walk_tree
 from treadle.ir import nodes as n
 from treadle.ir import types as ir
@@ -441,7 +442,7 @@ def deduce(
         case tree.ReferenceType():
             return _deduce_reference(cx, written, type, parameters, found, exact)
         case tree.PointerType(to):
-            pointed = type if isinstance(type, ConstOf) else decay(type)
+            pointed = type if exact or isinstance(type, ConstOf) else decay(type)
             if not isinstance(pointed, Pointer):
                 return not exact and not _mentions(to, names)
             if exact:
@@ -452,8 +453,9 @@ def deduce(
         case tree.NamedType(name):
             if not name.scope and name.text in names and name.arguments is None:
                 return _agree(found, name.text, type)
-            if name.arguments is not None and not exact and not _mentions(written, names):
-                return True  # it is converted
+            if name.arguments is not None and not exact:
+                if not _mentions(written, names) or _deduces_nothing(cx, name):
+                    return True  # it is converted
             if name.arguments is not None and isinstance(type, ClassType):
                 return _deduce_class(cx, name, type, parameters, found, exact=exact)
             if name.arguments is not None and _mentions(written, names):
@@ -461,6 +463,20 @@ def deduce(
         case tree.FunctionType():
             return _deduce_function(cx, written, type, parameters, found, exact)
     return not exact or bool(resolve(cx, written) == type)
+
+
+def _deduces_nothing(cx: Context, name: tree.Name) -> bool:
+    """Whether a type is what a trait makes of its argument, from which nothing is deduced."""
+    if name.text in TRANSFORMS:
+        return True
+    entity = lookup(cx, name)
+    if not isinstance(entity, DeclaredType):
+        return False
+    declaration = entity.declaration
+    if not isinstance(declaration, tree.TypedefDeclaration) or declaration.template is None:
+        return False
+    of = declaration.type
+    return isinstance(of, tree.NamedType) and (bool(of.name.scope) or of.name.text in TRANSFORMS)
 
 
 def _deduce_array(

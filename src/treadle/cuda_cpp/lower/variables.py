@@ -102,8 +102,10 @@ def declare(cx: Context, node: tree.VariableDeclaration) -> None:
     if known is not None:
         cx.scope.names[node.name] = KnownValue(known, key_of(cx, node))
         return
+    outer, cx.lowering.declared = cx.lowering.declared, (node.name, id(cx.scope), type)
     with cx.lifetime():
         made = _local(cx, node, type)
+    cx.lowering.declared = outer
     if not lasting:
         begin(cx, made, type)
     note_volatile(cx, node.type, made)

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any, Literal, TypeAlias
 
+from treadle.core.errors import CompileError
 from treadle.ir import types as ir
 
 
@@ -162,9 +163,21 @@ class ConstOf:
         return f"const {self.of}"
 
 
+@dataclass(frozen=True, slots=True)
+class Absent:
+    """The type of a member that kernels do not have, as it is of the host's library: the class may
+    be named, but has no objects here. `error` is what says so."""
+
+    name: str
+    error: CompileError = field(compare=False)
+
+    def __str__(self) -> str:
+        return self.name
+
+
 CppType: TypeAlias = (
     Arithmetic | VectorType | EnumType | Pointer | Reference | ArrayOf | ClassType | Void
-    | NullPointer | StringType | FunctionOf
+    | NullPointer | StringType | FunctionOf | Absent
 )  # fmt: skip
 
 VOID = Void()
@@ -358,6 +371,8 @@ def ir_type(type: CppType) -> ir.Type:
             raise NoLayout("a reference in memory")
         case FunctionOf():
             raise NoLayout("a function")
+        case Absent():
+            raise type.error
 
 
 def _struct(type: ClassType) -> ir.Struct:

@@ -30,6 +30,9 @@ _CUDA_RUNTIME = """
 typedef unsigned int uint;
 typedef unsigned short ushort;
 typedef unsigned long ulong;
+struct cudaPitchedPtr { void *ptr; size_t pitch; size_t xsize; size_t ysize; };
+struct cudaExtent { size_t width; size_t height; size_t depth; };
+struct cudaPos { size_t x; size_t y; size_t z; };
 """
 
 _CUDA = """

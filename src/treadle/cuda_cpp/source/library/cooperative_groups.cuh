@@ -54,6 +54,20 @@ struct grid_group {
 
 __device__ inline grid_group this_grid() { return grid_group(); }
 
+// A struct, exchanged between threads in words of 32 or 8 bits.
+template <class T, class Exchange> __device__ inline T __treadle_in_words(T value, Exchange exchange) {
+    if constexpr (sizeof(T) % 4 == 0 && alignof(T) % 4 == 0) {
+        unsigned int *words = reinterpret_cast<unsigned int *>(&value);
+        for (int i = 0; i < (int)(sizeof(T) / 4); ++i)
+            words[i] = exchange(words[i]);
+    } else {
+        unsigned char *bytes = reinterpret_cast<unsigned char *>(&value);
+        for (int i = 0; i < (int)sizeof(T); ++i)
+            bytes[i] = (unsigned char)exchange(bytes[i]);
+    }
+    return value;
+}
+
 template <unsigned int Size, class Parent = thread_block>
 struct thread_block_tile {
     static_assert(Size <= 32 && (Size & (Size - 1)) == 0,
@@ -74,16 +88,28 @@ struct thread_block_tile {
         return (thread_block::size() + Size - 1) / Size;
     }
     template <class T> __device__ static T shfl(T value, int source) {
-        return __shfl_sync(members(), value, source, Size);
+        if constexpr (__treadle_is_class<T>)
+            return __treadle_in_words(value, [=](unsigned int word) { return __shfl_sync(members(), word, source, Size); });
+        else
+            return __shfl_sync(members(), value, source, Size);
     }
     template <class T> __device__ static T shfl_up(T value, unsigned int by) {
-        return __shfl_up_sync(members(), value, by, Size);
+        if constexpr (__treadle_is_class<T>)
+            return __treadle_in_words(value, [=](unsigned int word) { return __shfl_up_sync(members(), word, by, Size); });
+        else
+            return __shfl_up_sync(members(), value, by, Size);
     }
     template <class T> __device__ static T shfl_down(T value, unsigned int by) {
-        return __shfl_down_sync(members(), value, by, Size);
+        if constexpr (__treadle_is_class<T>)
+            return __treadle_in_words(value, [=](unsigned int word) { return __shfl_down_sync(members(), word, by, Size); });
+        else
+            return __shfl_down_sync(members(), value, by, Size);
     }
     template <class T> __device__ static T shfl_xor(T value, unsigned int by) {
-        return __shfl_xor_sync(members(), value, by, Size);
+        if constexpr (__treadle_is_class<T>)
+            return __treadle_in_words(value, [=](unsigned int word) { return __shfl_xor_sync(members(), word, by, Size); });
+        else
+            return __shfl_xor_sync(members(), value, by, Size);
     }
     __device__ static unsigned int ballot(int holds) {
         unsigned int all = __ballot_sync(members(), holds);
@@ -136,7 +162,10 @@ struct coalesced_group {
     }
     template <class T> __device__ T shfl(T value, unsigned int source) const {
         int lane = lane_of(source);
-        return __shfl_sync(members, value, lane);
+        if constexpr (__treadle_is_class<T>)
+            return __treadle_in_words(value, [&](unsigned int word) { return __shfl_sync(members, word, lane); });
+        else
+            return __shfl_sync(members, value, lane);
     }
     template <class T> __device__ T shfl_up(T value, unsigned int by) const {
         unsigned int rank = thread_rank();

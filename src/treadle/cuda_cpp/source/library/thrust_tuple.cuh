@@ -7,6 +7,7 @@ using std::get;
 using std::make_pair;
 using std::make_tuple;
 using std::pair;
+using std::tie;
 using std::tuple;
 using std::tuple_element;
 using std::tuple_size;

@@ -328,4 +328,24 @@ get(const tuple<A, B, C, D, E, F, G, H> &t) {
         return t.item7;
 }
 
+// What std::tie gives: references to variables, which an assigned tuple or pair changes.
+template <class A, class B> struct __treadle_tied2 {
+    A &a; B &b;
+    __host__ __device__ __treadle_tied2(A &a, B &b) : a(a), b(b) {}
+    template <class T> __host__ __device__ void operator=(const T &other) { a = get<0>(other); b = get<1>(other); }
+};
+template <class A, class B, class C> struct __treadle_tied3 {
+    A &a; B &b; C &c;
+    __host__ __device__ __treadle_tied3(A &a, B &b, C &c) : a(a), b(b), c(c) {}
+    template <class T> __host__ __device__ void operator=(const T &other) { a = get<0>(other); b = get<1>(other); c = get<2>(other); }
+};
+template <class A, class B, class C, class D> struct __treadle_tied4 {
+    A &a; B &b; C &c; D &d;
+    __host__ __device__ __treadle_tied4(A &a, B &b, C &c, D &d) : a(a), b(b), c(c), d(d) {}
+    template <class T> __host__ __device__ void operator=(const T &other) { a = get<0>(other); b = get<1>(other); c = get<2>(other); d = get<3>(other); }
+};
+template <class A, class B> __host__ __device__ __treadle_tied2<A, B> tie(A &a, B &b) { return __treadle_tied2<A, B>(a, b); }
+template <class A, class B, class C> __host__ __device__ __treadle_tied3<A, B, C> tie(A &a, B &b, C &c) { return __treadle_tied3<A, B, C>(a, b, c); }
+template <class A, class B, class C, class D> __host__ __device__ __treadle_tied4<A, B, C, D> tie(A &a, B &b, C &c, D &d) { return __treadle_tied4<A, B, C, D>(a, b, c, d); }
+
 }  // namespace std

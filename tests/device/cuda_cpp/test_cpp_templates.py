@@ -1,0 +1,320 @@
+"""Templates in kernels, beside g++: what programs of others use of them, and drawn ones."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pytest
+
+import treadle as td
+from tests.support.cpp_host import check, in_one_kernel
+
+# A name, what stands before, and what computes: it writes to `out[k++]`, and `n` is 3.
+FEATURES = {
+    "specializations with const and volatile": (
+        """
+template <typename T> struct A { enum { size = 4 }; typedef T type; };
+template <typename T> struct A<volatile T> : A<T> { enum { size = 5 }; };
+template <typename T> struct A<const T> : A<T> { enum { size = 6 }; };
+template <typename T> struct A<const volatile T> : A<T> { enum { size = 7 }; };
+struct S { int a; };
+template <class T> struct W { enum { x = A<T>::size }; };
+    """,
+        "out[k++] = W<S>::x; out[k++] = W<const S>::x; out[k++] = sizeof(A<const S>::type);",
+    ),
+    "const variables of constexpr functions": (
+        """
+template <typename K> constexpr K none() {
+    if constexpr (sizeof(K) == 8) return K(0) - 1; else return K(-2); }
+template <typename K> const K NONE = none<K>();
+template <typename K> struct H { static constexpr K most() {
+    if (sizeof(K) == 1) return 127; else return 32767; } };
+template <typename K> const K MOST = H<K>::most();
+constexpr int lengths[3] = {5, 6, 7};
+template <int N> struct M { char a[N][lengths[N - 1]]; };
+    """,
+        """
+out[k++] = NONE<int>; out[k++] = NONE<unsigned long long> == ~0ull; out[k++] = MOST<short>;
+out[k++] = MOST<signed char>; out[k++] = sizeof(M<2>); out[k++] = sizeof(M<3>);
+    """,
+    ),
+    "static methods of instances with the template's own arguments": (
+        """
+template <typename T, int N> struct U {
+    __device__ static T get(const T a[N], int i) {
+        T r = 0; for (int j = 0; j < N; ++j) if (j == i) r = a[j]; return r; }
+    __device__ static void set(T a[N], int i, T v) {
+        for (int j = 0; j < N; ++j) if (j == i) a[j] = v; }
+    __device__ static void add(T &x, T y) { x += y; }
+};
+template <typename T, int N> __device__ T f(int i) {
+    T a[N];
+    for (int j = 0; j < N; j++) a[j] = j;
+    U<T, N>::set(a, i, 50);
+    T x = U<T, N>::get(a, i);
+    U<T, N>::add(x, N);
+    return x;
+}
+    """,
+        "out[k++] = f<int, 4>(n); out[k++] = f<short, 2>(n);",
+    ),
+    "templates as arguments of partial specializations": (
+        """
+template <typename T> struct Plain { typedef T *Pointer; };
+template <typename T> struct Other { typedef const T *Pointer; };
+template <typename T, int N, template <typename U> class P = Plain, typename I = long> struct View {
+    typename P<T>::Pointer data; I step;
+    __device__ View(typename P<T>::Pointer data, I step) : data(data), step(step) {}
+    __device__ View<T, N - 1, P, I> operator[](I i) { return {data + i * step, 1}; }
+};
+template <typename T, template <typename U> class P, typename I> struct View<T, 1, P, I> {
+    typename P<T>::Pointer data; I step;
+    __device__ View(typename P<T>::Pointer data, I step) : data(data), step(step) {}
+    __device__ decltype(auto) operator[](I i) { return data[i * step]; }
+};
+template <class T> struct Kind { static const int v = 0; };
+template <template <class> class C, class T> struct Kind<C<T>> { static const int v = 2; };
+template <class T> struct Kind<Plain<T>> { static const int v = 1; };
+    """,
+        """
+int a[6] = {1, 2, 3, 4, 5, 6};
+View<int, 2> v(a, n); v[1][1] = 40; View<int, 2, Other, int> w(a, 2);
+out[k++] = a[4]; out[k++] = w[2][0] + w[1][1]; out[k++] = Kind<Plain<int>>::v;
+out[k++] = Kind<Other<int>>::v; out[k++] = Kind<int>::v;
+    """,
+    ),
+    "forwarded objects": (
+        """
+struct Op { int s; __device__ int operator()(int x) const { return x * s; } };
+template <class T, class F> __device__ T apply(T x, F &&f) { return f(x); }
+template <class F> __device__ int a(int x, const F &f) {
+    return apply<int>(x, std::forward<const F &>(f)); }
+template <class F> __device__ int b(int x, F &&f) { return apply<int>(x, std::forward<F>(f)); }
+template <class F> __device__ int c(int x, F f) { return apply<int>(x, std::forward<F>(f)); }
+    """,
+        "const Op o{4}; out[k++] = a(n, Op{2}); out[k++] = b(n, o); out[k++] = c(n, Op{5});",
+    ),
+    "conversions of structs with pointers": (
+        "struct R { int *p; __device__ operator int &() { return *p; } };",
+        """
+int x = 5; R r{&x}; r = R{&x}; int y = r; static_cast<int &>(r) = 9;
+out[k++] = y; out[k++] = x; out[k++] = n == 3 ? r : 4; out[k++] = n != 3 ? 2 : r;
+    """,
+    ),
+    "enumerators by names of types": (
+        """
+typedef enum { SUM = 1, MEAN, MAX } reduce_t;
+typedef enum Named { P = 7 } named_t;
+namespace inner { enum class Color { red, green = 5 }; }
+using Hue = inner::Color;
+typedef Hue Tint;
+    """,
+        """
+const reduce_t r = reduce_t::MAX; out[k++] = r; out[k++] = named_t::P + Named::P;
+out[k++] = (int)Hue::green; out[k++] = Tint::red == Hue::red;
+    """,
+    ),
+    "a variable in its own initializer": (
+        "",
+        """
+int e[12] = {0}; int (*z)[2][3] = reinterpret_cast<decltype(z)>(e); z[1][1][2] = 5;
+int size = sizeof(size); short s = (decltype(s))70000; out[k++] = e[11]; out[k++] = size;
+out[k++] = s;
+    """,
+    ),
+    "private members that are made by constructors": (
+        """
+struct P { int a; __device__ P() : a(7) {} };
+template <class T, int N> class Stack {
+    T items[N]; T one; int top;
+  public:
+    __device__ Stack() : top(-1) {}
+    __device__ T &first() { return items[0]; }
+    __device__ int sum() { return top + one.a; }
+};
+    """,
+        "Stack<P, 3> s; out[k++] = s.sum(); out[k++] = s.first().a;",
+    ),
+    "texts": (
+        "",
+        """
+const unsigned char *w = (const unsigned char *)"expand"; out[k++] = w[n]; out[k++] = w[6];
+    """,
+    ),
+}  # fmt: skip
+
+
+def test_beside_the_host(device):
+    check(in_one_kernel(list(FEATURES.values())), device, 3, 7, 2)
+
+
+# --- drawn templates -----------------------------------------------------------------------------
+
+TYPES = ("int", "short", "Byte", "Wide", "bool")
+PATTERNS = ("T *", "const T", "const T *", "T &", "T[2]", "Box<T>", "Box<Box<T>>", "T (*)(U)")
+
+
+class Drawn:
+    """A file of templates that are drawn: specializations, recursion, overloads, members, values
+    and types as arguments, defaults."""
+
+    def __init__(self, seed: int) -> None:
+        self._draw = random.Random(seed)
+        self._patterns = self._draw.sample(PATTERNS, 5)
+
+    def _type(self, depth: int = 0) -> str:
+        kind = self._draw.randrange(8 if depth < 3 else 2)
+        if kind < 2:
+            return self._draw.choice(TYPES)
+        inner = self._type(depth + 1)
+        if kind == 2 and "(" not in inner:
+            return f"{inner} *"
+        if kind == 3 and "(" not in inner and not inner.startswith("const"):
+            return f"const {inner}"
+        if kind == 4 and "(" not in inner:
+            return f"{inner}[2]" if inner.isidentifier() and depth == 0 else inner
+        if kind == 5:
+            return f"{self._draw.choice(TYPES)} (*)({self._draw.choice(TYPES)})"
+        return f"Box<{inner}>" if "(" not in inner else inner
+
+    def _value(self) -> str:
+        draw = self._draw
+        a, b = draw.randrange(-4, 9), draw.randrange(1, 5)
+        form = draw.choice(
+            ("{a}", "({a} * {b})", "({a} >> {b})", "sizeof(Box<{t}>)", "({a} < {b})")
+        )
+        return str(form.format(a=a, b=b, t=draw.choice(TYPES)))
+
+    def _special(self, number: int, pattern: str) -> str:
+        head = "class T, class U" if "U" in pattern else "class T"
+        below = "+ 10 * Kind<T>::value" if "T *" in pattern or "Box" in pattern else ""
+        return (
+            f"template <{head}> struct Kind<{pattern}> {{"
+            f" static const int value = {number} {below};"
+            f" __device__ static int of(int x) {{"
+            f" return x * {number + 2} - (int)sizeof(T *); }} }};"
+        )
+
+    def text(self) -> tuple[str, str]:
+        """What stands before, and what computes."""
+        draw = self._draw
+        special = "\n".join(self._special(i + 1, p) for i, p in enumerate(self._patterns))
+        start, step = draw.randrange(3), draw.randrange(1, 4)
+        before = f"""
+typedef unsigned char Byte;
+typedef long long Wide;
+template <class T> struct Box {{ T item; typedef T type; static const int depth = 1; }};
+template <class T> struct Box<Box<T>> {{ Box<T> item; typedef Box<T> type;
+    static const int depth = 1 + Box<T>::depth; }};
+template <class T> struct Kind {{ static const int value = 0;
+    __device__ static int of(int x) {{ return x - 1; }} }};
+{special}
+template <int N, class T = {draw.choice(TYPES)}> struct Sum {{
+    static const int value = N * {step} + Sum<N - 1, T>::value + sizeof(T); }};
+template <class T> struct Sum<{start}, T> {{ static const int value = {draw.randrange(9)}; }};
+template <class T> __device__ int pick(T) {{ return 1; }}
+template <class T> __device__ int pick(T *) {{ return 2; }}
+template <class T> __device__ int pick(const T *) {{ return 3; }}
+template <class T> __device__ int pick(Box<T>) {{ return 4; }}
+template <class T> __device__ int pick(Box<Box<T>>) {{ return 5; }}
+__device__ int pick({draw.choice(TYPES)}) {{ return 6; }}
+template <class T, int N> __device__ int length(T (&)[N]) {{ return N; }}
+template <int N, class... T> __device__ int count(T... x) {{
+    return N * sizeof...(T) + (int(x) + ... + 0); }}
+template <template <class> class C, class T, int N> struct Made {{ C<T> item;
+    template <class U> __device__ int plus(U x) const {{ return N + sizeof(C<U>) + x; }} }};
+template <class T> using Twice = Box<Box<T>>;
+"""
+        lines = []
+        for _ in range(8):
+            type = self._type()
+            lines.append(f"out[k++] = Kind<{type}>::value; out[k++] = Kind<{type}>::of(n);")
+        for _ in range(3):
+            n, type = draw.randrange(start, start + 5), draw.choice(TYPES)
+            lines.append(f"out[k++] = Sum<{n}, {type}>::value + Sum<{n}>::value;")
+        lines += [
+            f"{{ {type} v = {type}(n); const {type} *p = &v; Box<{type}> b{{v}};"
+            f" Box<Box<{type}>> c{{b}}; {type} a[{draw.randrange(1, 6)}] = {{v}};"
+            " out[k++] = pick(v) + 10 * pick(&v) + 100 * pick(p) + 1000 * pick(b);"
+            " out[k++] = pick(c) + 10 * length(a) + 100 * c.depth; }"
+            for type in draw.sample(TYPES, 3)
+        ]
+        for _ in range(3):
+            a, b = self._value(), self._value()
+            lines.append(f"out[k++] = count<{a}>(n, {b}, short({a})) + count<{b}>();")
+            made = f"Made<{draw.choice(('Box', 'Twice'))}, {draw.choice(TYPES)}, {a}>"
+            lines.append(f"out[k++] = {made}().plus<{draw.choice(TYPES)}>({draw.randrange(9)});")
+        return before, "\n".join(lines)
+
+
+def test_drawn_templates(device):
+    seed = random.SystemRandom().randrange(10**9)
+    print("seed", seed)  # shown if it fails
+    check(in_one_kernel([Drawn(seed).text()]), device, 3)
+
+
+# --- what g++ cannot compile ---------------------------------------------------------------------
+
+WARPS = """
+#include <cooperative_groups.h>
+#include <cooperative_groups/reduce.h>
+#include <tuple>
+namespace cg = cooperative_groups;
+struct __align__(8) Best { float value; int at; };
+struct Bytes { unsigned char a, b, c; };
+__device__ Best better(Best a, Best b) { return a.value > b.value ? a : b; }
+__global__ void k(const float *x, float *out)
+{
+    auto warp = cg::tiled_partition<32>(cg::this_thread_block());
+    int lane = threadIdx.x;
+    Best best = cg::reduce(warp, Best{x[lane], lane}, better);
+    Bytes bytes = {(unsigned char)lane, (unsigned char)(lane * 3), 7};
+    Bytes next = warp.shfl(bytes, (lane + 1) % 32);
+    float value; int at;
+    std::tie(value, at) = std::make_tuple(best.value, best.at);
+    out[lane] = value + 100 * at;
+    out[32 + lane] = next.a + 100 * next.b + 100000 * next.c;
+}
+"""
+
+
+def test_structs_in_warps_and_ties():
+    """On one device: shuffles are numbers by then, which test_cpp_warps has on all of them."""
+    x = np.random.default_rng().permutation(32).astype(np.float32)
+    out = np.full(64, -1, np.float32)
+    td.cuda_module(WARPS).k[1, 32](x, out)
+    next_lane = (np.arange(32) + 1) % 32
+    expected = np.concatenate([
+        np.full(32, x.max() + 100 * x.argmax()), next_lane + 300 * next_lane + 700000
+    ])  # fmt: skip
+    np.testing.assert_array_equal(out, expected.astype(np.float32))
+
+
+HOST_MEMBERS = """
+#include <vector>
+template <class S> struct Vector { typedef S Scalar; std::vector<S> items; int n; };
+template <class V> __global__ void k(typename V::Scalar *x, int n) { x[0] = n; }
+template <class V> __global__ void bad(V v, int *x) { x[0] = v.n; }
+"""
+
+
+def test_classes_with_members_of_the_host():
+    """They may be named, but not passed."""
+    module = td.cuda_module(HOST_MEMBERS)
+    x = np.zeros(2, np.float32)
+    module.kernel("k", "Vector<float>")[1, 1](x, 3)
+    assert x.tolist() == [3, 0]
+    with pytest.raises(td.errors.CompileError, match="std::vector is from the C"):
+        module.kernel("bad", "Vector<float>").source("ir")
+
+
+def test_a_pointer_to_a_literal_as_a_format(capfd):
+    text = """__global__ void k(int *x) { const char *w = "n is " "%d\\n"; printf(w, x[0]); }
+    __global__ void other(int *x) { const char *w = "a"; if (x[0]) w = "b"; printf(w); }"""
+    module = td.cuda_module(text)
+    module.k[1, 1](np.full(1, 4, np.int32))
+    td.synchronize("cpu")
+    assert "n is 4" in capfd.readouterr().out
+    with pytest.raises(td.errors.CompileError, match="must be a string literal"):
+        module.other.source("ir")
