@@ -453,9 +453,10 @@ def deduce(
         case tree.NamedType(name):
             if not name.scope and name.text in names and name.arguments is None:
                 return _agree(found, name.text, type)
-            if name.arguments is not None and not exact:
-                if not _mentions(written, names) or _deduces_nothing(cx, name):
-                    return True  # it is converted
+            if name.arguments is not None and not exact and (
+                not _mentions(written, names) or _deduces_nothing(cx, name)
+            ):  # fmt: skip
+                return True  # it is converted
             if name.arguments is not None and isinstance(type, ClassType):
                 return _deduce_class(cx, name, type, parameters, found, exact=exact)
             if name.arguments is not None and _mentions(written, names):
