@@ -15,6 +15,7 @@ from treadle.core.errors import CompileError, LaunchError, WarpSynchronousWarnin
 from treadle.core.nesting import deep_nesting
 from treadle.cuda_cpp.arguments import Marshaller, check_ranges, marshaller_for, memory_for
 from treadle.cuda_cpp.converted_arrays import ConvertedArray, converted_arguments
+from treadle.cuda_cpp.pointer_tables import Tables
 from treadle.cuda_cpp.program import KernelInstance, Note, Program, Sampling, symbol_labels
 from treadle.cuda_cpp.struct_arguments import split_arguments
 from treadle.cuda_cpp.texture import sampled_arguments
@@ -281,8 +282,9 @@ class BoundKernel(ConfiguredKernel["Kernel"]):
                 "Python: launch it outside, and print from it with printf"
             )
         kernel, launch = self.kernel, self._launch
+        tables: Tables | None = None
         if kernel.instance.layouts:
-            arguments = split_arguments(kernel.instance, arguments)
+            arguments, tables = split_arguments(kernel.instance, arguments)
         if kernel.images:
             arguments = kernel.with_references(arguments)
             arguments, sampling = sampled_arguments(kernel.instance, kernel.images, arguments)
@@ -295,6 +297,9 @@ class BoundKernel(ConfiguredKernel["Kernel"]):
         made = marshaller.apply(arguments)
         if marshaller.nulls or kernel.has_hidden:
             made = kernel.with_hidden(made, marshaller.nulls, self.stream)
+        if tables is not None:
+            for step in tables.before:
+                step(self.stream)
         try:
             launch(made)
         except CompileError as error:
@@ -302,5 +307,8 @@ class BoundKernel(ConfiguredKernel["Kernel"]):
         except LaunchError:
             check_ranges(kernel.instance, arguments)
             raise
+        if tables is not None:
+            for step in tables.after:
+                step(self.stream)
         for one in converted:
             one.copy_back()

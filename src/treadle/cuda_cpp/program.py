@@ -142,7 +142,34 @@ class Split:
     parts: tuple[tuple[str | int, ArgumentLayout], ...]  # fields by name, items by number
 
 
-ArgumentLayout: TypeAlias = Direct | Split
+@dataclass(frozen=True, slots=True)
+class PointerSlot:
+    """Pointers in the elements of an array, whose type is `owner`: the members that lead there, and
+    what is passed for what they point to. Messages call it `words`. What a `fixed` one points to is
+    const."""
+
+    owner: Type
+    path: tuple[str, ...]
+    layout: ArgumentLayout
+    words: str
+    fixed: bool
+    many: bool  # whether the member is an array of `count` pointers
+    count: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A pointer to pointers, or to structs with pointers in them: an array of `element`, in which
+    each pointer is an offset in one array with all that they point to. `type` is its C++ type, as
+    text; the caller passes a sequence of arrays, or of structs."""
+
+    type: str
+    position: int
+    element: Type
+    slots: tuple[PointerSlot, ...]
+
+
+ArgumentLayout: TypeAlias = Direct | Split | Table
 
 
 @dataclass(frozen=True, slots=True)

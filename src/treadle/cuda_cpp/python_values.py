@@ -200,3 +200,29 @@ def described(value: Any) -> str:
     if dtype is not None and shape is not None:
         return f"an array of {dtype} and shape {tuple(shape)}"
     return "None" if value is None else f"a {type(value).__name__}"
+
+
+def fields_of(value: Any, names: list[Any]) -> list[Any]:
+    """The fields of a struct with pointers in it, in the order of their names: of a dictionary or
+    object that has them, or of a tuple or list of them. Mismatch for other values."""
+    listed = ", ".join(names)
+    if isinstance(value, tuple) and hasattr(value, "_asdict"):
+        value = value._asdict()
+    if isinstance(value, Mapping):
+        if set(value) != set(names):
+            given = ", ".join(map(str, value)) or "no names"
+            raise Mismatch(f"the names {given} were given, where there are {listed}")
+        return [value[name] for name in names]
+    if isinstance(value, (list, tuple)):
+        if len(value) != len(names):
+            raise Mismatch(f"{len(value)} parts were given, where there are {len(names)}: {listed}")
+        return list(value)
+    missing = [name for name in names if not hasattr(value, name)]
+    if len(missing) == len(names) or isinstance(value, np.ndarray):
+        raise Mismatch(
+            f"{described(value)} was given: pass a dictionary of its fields, a tuple of them, or "
+            f"an object that has {listed}"
+        )
+    if missing:
+        raise Mismatch(f"a {type(value).__name__} was given, which has no {', '.join(missing)}")
+    return [getattr(value, name) for name in names]

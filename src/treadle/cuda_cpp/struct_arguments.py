@@ -3,37 +3,41 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from treadle.core.errors import DtypeError
 from treadle.cuda_cpp.arguments import check_count
-from treadle.cuda_cpp.program import ArgumentLayout, Direct, KernelInstance
-from treadle.cuda_cpp.python_values import Mismatch, described
+from treadle.cuda_cpp.pointer_tables import Tables, fill_table
+from treadle.cuda_cpp.program import ArgumentLayout, Direct, KernelInstance, Table
+from treadle.cuda_cpp.python_values import Mismatch, described, fields_of
 from treadle.runtime.arrays import is_array_type
 
 
-def split_arguments(instance: KernelInstance, arguments: Sequence[Any]) -> tuple[Any, ...]:
+def split_arguments(
+    instance: KernelInstance, arguments: Sequence[Any]
+) -> tuple[tuple[Any, ...], Tables]:
     """The arguments of a launch in the order of the instance's parameters, each struct with
-    pointers replaced by its fields. DtypeError for a value without these fields or items,
-    LaunchError for another number of arguments.
+    pointers replaced by its fields, and what is done before and after the launch. DtypeError for a
+    value without these fields or items, LaunchError for another number of arguments.
 
     A struct may be a dictionary or an object with the names of its fields, or a tuple or list of
     them; an array of pointers is a sequence.
     """
     check_count(instance, len(arguments))
     made: list[Any] = [None] * len(instance.parameters)
+    tables = Tables()
     for number, (layout, value) in enumerate(zip(instance.layouts, arguments, strict=True)):
         written = instance.arguments[number]
         what = f"argument {number + 1} ({written.name})"
         try:
-            _flatten(made, layout, value, "")
+            _flatten(made, tables, instance, layout, value, "")
         except _FieldMismatch as error:
             field = f", field {error.path}" if error.path else ""
             raise DtypeError(f"{what}{field} of kernel {instance.name} {error}") from None
-    return tuple(made)
+    return tuple(made), tables
 
 
 class _FieldMismatch(Mismatch):
@@ -44,9 +48,22 @@ class _FieldMismatch(Mismatch):
         self.path = path
 
 
-def _flatten(made: list[Any], layout: ArgumentLayout, value: Any, path: str) -> None:
+def _flatten(
+    made: list[Any],
+    tables: Tables,
+    instance: KernelInstance,
+    layout: ArgumentLayout,
+    value: Any,
+    path: str,
+) -> None:
     if isinstance(layout, Direct):
         made[layout.position] = value
+        return
+    if isinstance(layout, Table):
+        try:
+            fill_table(made, tables, instance, layout, value)
+        except Mismatch as error:
+            raise _FieldMismatch(path, str(error)) from None
         return
     names = [name for name, _ in layout.parts]
     try:
@@ -55,12 +72,12 @@ def _flatten(made: list[Any], layout: ArgumentLayout, value: Any, path: str) -> 
         elif names[:2] == ["data_", "size0"] and is_array_type(type(value)):
             values = _accessed(value, names)
         else:
-            values = _fields(value, names)
+            values = fields_of(value, names)
     except Mismatch as error:
         raise _FieldMismatch(path, f"is {layout.type}, but {error}") from None
     for (name, part), one in zip(layout.parts, values, strict=True):
         inner = f"{path}[{name}]" if isinstance(name, int) else f"{path}.{name}".lstrip(".")
-        _flatten(made, part, one, inner)
+        _flatten(made, tables, instance, part, one, inner)
 
 
 def _accessed(value: Any, names: list[Any]) -> list[Any]:
@@ -83,28 +100,3 @@ def _items(value: Any, count: int) -> list[Any]:
     if length != count:
         raise Mismatch(f"{length} items were given")
     return [value[at] for at in range(count)]
-
-
-def _fields(value: Any, names: list[Any]) -> list[Any]:
-    """The fields of a struct."""
-    listed = ", ".join(names)
-    if isinstance(value, tuple) and hasattr(value, "_asdict"):
-        value = value._asdict()
-    if isinstance(value, Mapping):
-        if set(value) != set(names):
-            given = ", ".join(map(str, value)) or "no names"
-            raise Mismatch(f"the names {given} were given, where there are {listed}")
-        return [value[name] for name in names]
-    if isinstance(value, (list, tuple)):
-        if len(value) != len(names):
-            raise Mismatch(f"{len(value)} parts were given, where there are {len(names)}: {listed}")
-        return list(value)
-    missing = [name for name in names if not hasattr(value, name)]
-    if len(missing) == len(names) or isinstance(value, np.ndarray):
-        raise Mismatch(
-            f"{described(value)} was given: pass a dictionary of its fields, a tuple of them, or "
-            f"an object that has {listed}"
-        )
-    if missing:
-        raise Mismatch(f"a {type(value).__name__} was given, which has no {', '.join(missing)}")
-    return [getattr(value, name) for name in names]

@@ -31,6 +31,8 @@ from treadle.ir import nodes as n
 from treadle.ir import types as ir
 from treadle.lang.lower.standalone import library_functions
 
+SlotKey = tuple[str, tuple[str, ...]]
+
 _LIBRARY_ENDINGS = ("_f32", "_f64", "_f16", "_bf16", "_u32", "_i32", "_u64", "_i64")
 _MOST_COPIES = 2  # of a variable, before a fact holds for all
 MOST_CONSTANT_CALLS = 10_000  # of constexpr functions by constexpr functions
@@ -82,6 +84,8 @@ class Facts:
     targets: dict[Any, list[Target]] = field(default_factory=dict)  # of pointer variables
     wide: set[Any] = field(default_factory=set)  # pointer variables with 64-bit offsets
     addressed: set[Any] = field(default_factory=set)  # constants whose address is taken
+    # Those of pointers that are kept in memory: by the memory and the names of the members.
+    slots: dict[SlotKey, list[Target]] = field(default_factory=dict)
     units: dict[Any, int] = field(default_factory=dict)  # bytes of a step, if less than the element
     inlined: set[Any] = field(default_factory=set)  # functions that cannot be IR functions
     # The elements and dimensions that accesses expect of images that no launch gave.
@@ -195,6 +199,7 @@ class Lowering:
     notes: dict[Note, None] = field(default_factory=dict)
     classes: dict[Any, Any] = field(default_factory=dict)  # instances of classes
     incomplete: dict[str, Any] = field(default_factory=dict)  # keys of classes, by name
+    starts: dict[str, n.Expression] = field(default_factory=dict)  # of arrays, in their buffers
     memory_targets: dict[str, MemoryTarget] = field(default_factory=dict)  # by memory
     images: dict[str, Any] = field(default_factory=dict)  # by memory
     references: dict[str, PointerValue] = field(default_factory=dict)  # of the file, to textures

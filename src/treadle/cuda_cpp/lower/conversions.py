@@ -12,7 +12,7 @@ from treadle.core.errors import CompileError
 from treadle.core.source import Span
 from treadle.cuda_cpp.lower.arithmetic import cast, constant, folded, minus, over, wider
 from treadle.cuda_cpp.lower.context import Context
-from treadle.cuda_cpp.lower.objects import load, load_by_fields
+from treadle.cuda_cpp.lower.objects import load, load_by_fields, member, subscript
 from treadle.cuda_cpp.lower.pointers import (
     ZERO,
     address,
@@ -78,6 +78,7 @@ from treadle.cuda_cpp.semantics.types import (
     count_of,
     decay,
     holds_array,
+    holds_pointer,
     innermost,
     ir_type,
 )
@@ -347,7 +348,11 @@ def convert(cx: Context, value: Value, type: CppType, span: Span) -> Value:
     given: CppType = getattr(value, "type", VOID)
     if isinstance(type, Pointer):
         return _to_pointer(cx, value, type, span)
-    if isinstance(value, OBJECTS) and given == type and (holds_array(type) or acts(type)):
+    if isinstance(value, OBJECTS) and given == type and acts(type):
+        return value
+    if isinstance(value, OBJECTS) and given == type and holds_pointer(type):
+        return _in_parts(cx, value, type, span)
+    if isinstance(value, OBJECTS) and holds_array(type) and given == type:
         return value
     if type == BOOL and (pointer_of(cx, value) is not None or isinstance(value, Null)):
         return Rvalue(condition(cx, value, span), BOOL)
@@ -378,6 +383,31 @@ def convert(cx: Context, value: Value, type: CppType, span: Span) -> Value:
     if given == type:
         return value
     raise cx.error(f"{describe(value)} does not convert to {type}{_hint(given, type)}", span)
+
+
+def _in_parts(cx: Context, value: Value, type: CppType, span: Span) -> Value:
+    """A struct with pointers in memory, read into its fields."""
+    if isinstance(type, Pointer):
+        found = pointer_of(cx, value)
+        assert found is not None
+        return found
+    if isinstance(type, ArrayOf) and holds_pointer(type):
+        items = (
+            _in_parts(cx, subscript(cx, value, constant(at, ir.I32), span), type.element, span)
+            for at in range(type.length or 0)
+        )
+        return SplitArray(type, tuple(items))
+    if not isinstance(type, ClassType) or not holds_pointer(type):
+        return value if holds_array(type) else rvalue(cx, value, span)
+    if type.is_union:
+        raise cx.error(f"{type} is a union with pointers in it: copy its members", span)
+    return SplitStruct(
+        type,
+        {
+            one.name: _in_parts(cx, member(cx, value, one.name, one.type, span), one.type, span)
+            for one in all_fields(type)
+        },
+    )
 
 
 def _hint(given: CppType, type: CppType) -> str:
@@ -552,6 +582,10 @@ def without_const(value: Value) -> Value:
 def _cast_to_pointer(cx: Context, value: Value, type: Pointer, style: str, span: Span) -> Value:
     if isinstance(value, Null) or (isinstance(value, Rvalue) and value.literal_zero):
         return PointerValue((NullTarget(),), ZERO, unit_of(type.to), type.to)
+    if isinstance(value, ObjectAddress) and isinstance(type.to, Pointer):
+        pointed = value.object
+        if isinstance(pointed, (PointerVariable, ParameterPointer)):
+            return ObjectAddress(replace(pointed, to=type.to.to))
     pointer = pointer_of(cx, value)
     if pointer is None:
         raise cx.error(

@@ -8,11 +8,11 @@ from collections.abc import Callable, Sequence
 from treadle.core.source import Span
 from treadle.cuda_cpp.builtins.tables import FUNCTIONS
 from treadle.cuda_cpp.lower.arithmetic import zero_of
+from treadle.cuda_cpp.lower.choices import choose
 from treadle.cuda_cpp.lower.closures import is_closure
 from treadle.cuda_cpp.lower.context import Context
 from treadle.cuda_cpp.lower.conversions import convert
 from treadle.cuda_cpp.lower.inlining import bind_result
-from treadle.cuda_cpp.lower.objects import choose
 from treadle.cuda_cpp.lower.overloads import parameter_type, resolve_overload, result_type
 from treadle.cuda_cpp.lower.pointers import ZERO, example_of
 from treadle.cuda_cpp.lower.templates import argument_key

@@ -12,9 +12,10 @@ from dataclasses import dataclass
 
 from treadle.cuda_cpp.lower.arithmetic import cast, constant, over, zero_of
 from treadle.cuda_cpp.lower.builtin_calls import Handler, number_argument
+from treadle.cuda_cpp.lower.choices import choose
 from treadle.cuda_cpp.lower.context import Context, LowerAgain
 from treadle.cuda_cpp.lower.conversions import rvalue
-from treadle.cuda_cpp.lower.objects import choose, load
+from treadle.cuda_cpp.lower.objects import load
 from treadle.cuda_cpp.lower.overloads import resolve_overload
 from treadle.cuda_cpp.lower.pointers import follow, moved, pointer_of
 from treadle.cuda_cpp.lower.values import (

@@ -22,6 +22,7 @@ from treadle.cuda_cpp.lower.parameter_values import remember, without_unread
 from treadle.cuda_cpp.lower.parameters import parameter_type
 from treadle.cuda_cpp.lower.pointers import ZERO, follow, unit_of
 from treadle.cuda_cpp.lower.recovery import Errors
+from treadle.cuda_cpp.lower.slots import first_target
 from treadle.cuda_cpp.lower.statements import lower_statement
 from treadle.cuda_cpp.lower.storage import array_memory, declare_object, declare_pointer, new_memory
 from treadle.cuda_cpp.lower.tree_analysis import assigned_names
@@ -195,6 +196,12 @@ def _bind(
             parameter.span,
         )
         bound = _split(cx, layout, type, launch, key, parameter.span)
+    elif isinstance(layout, records.Table):
+        bound = _split(cx, layout, type, launch, key, parameter.span)
+        if parameter.name in assigned and isinstance(type, Pointer):
+            variable = declare_pointer(cx, parameter.name, type, key, parameter.span)
+            assign_pointer(cx, variable, bound, parameter.span)
+            bound = variable
     else:
         name, argument = launch[layout.position]
         part = _Part(name, argument, type, key, parameter.span)
@@ -233,6 +240,9 @@ def _split(
         return ParameterPointer(
             pointer.targets, pointer.offset, pointer.unit, pointer.to, None, type.const, key
         )
+    if isinstance(layout, records.Table):
+        assert isinstance(type, Pointer)
+        return _table(cx, layout, type, launch, key, span)
     if isinstance(type, ArrayOf):
         return SplitArray(
             type,
@@ -249,6 +259,36 @@ def _split(
             for name, one in layout.parts
         },
     )
+
+
+def _table(
+    cx: Context,
+    layout: records.Table,
+    type: Pointer,
+    launch: Sequence[tuple[str, Argument]],
+    key: Any,
+    span: Span,
+) -> PointerValue:
+    """A pointer to an array with pointers in it, which point into other arrays of the launch."""
+    pointer = _buffer(cx, _Part(*launch[layout.position], type, key, span))
+    target = pointer.targets[0]
+    assert isinstance(target, MemoryTarget)
+    cx.note("emulated", layout.type, "each pointer in memory is an offset in an array", span)
+    for slot in layout.slots:
+        inner = _slot_type(innermost(type.to), slot.path)
+        into = _split(cx, slot.layout, inner, launch, (key, slot.path), span)
+        first_target(cx, target.memory, slot.path, into.targets[0])
+    return pointer
+
+
+def _slot_type(type: CppType, path: tuple[str, ...]) -> Pointer:
+    """The type of the pointers that members lead to."""
+    for name in path:
+        assert isinstance(type, ClassType)
+        type = next(one.type for one in all_fields(type) if one.name == name)
+    type = innermost(type)
+    assert isinstance(type, Pointer)
+    return type
 
 
 def _buffer(cx: Context, part: _Part) -> PointerValue:
@@ -274,6 +314,8 @@ def _buffer(cx: Context, part: _Part) -> PointerValue:
     offset, bound = _start(cx, part.name, argument, size)
     target = MemoryTarget(buffer.name, "global", argument.element, bound, type.const)
     lowering.memory_targets[buffer.name] = target
+    if argument.has_offset:
+        lowering.starts[buffer.name] = offset
     size_ = ir.size_of(argument.element)
     if type.to == IMAGE and lowering.images[buffer.name].sampling.null:
         return PointerValue((NullTarget(),), ZERO, 1, IMAGE)

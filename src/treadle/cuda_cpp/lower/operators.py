@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 from treadle.core.source import Span
-from treadle.cuda_cpp.lower.arithmetic import cast, constant, folded
+from treadle.cuda_cpp.lower.arithmetic import cast, constant, folded, plus
+from treadle.cuda_cpp.lower.choices import choose, for_each_choice
 from treadle.cuda_cpp.lower.context import ChosenOperator, Context, LowerAgain
 from treadle.cuda_cpp.lower.conversions import (
     OBJECTS,
@@ -24,14 +26,27 @@ from treadle.cuda_cpp.lower.conversions import (
     same_steps,
     underlying,
 )
-from treadle.cuda_cpp.lower.objects import choose, copy_object, load, store, subscript
-from treadle.cuda_cpp.lower.pointers import as_index, in_steps_of, moved, pointer_of
+from treadle.cuda_cpp.lower.objects import copy_object, load, member, refuse_const, store, subscript
+from treadle.cuda_cpp.lower.pointers import (
+    address,
+    as_index,
+    demand_memory,
+    in_steps_of,
+    moved,
+    pointer_of,
+)
+from treadle.cuda_cpp.lower.slots import store_slot
 from treadle.cuda_cpp.lower.special_members import acts, lifetime_of
 from treadle.cuda_cpp.lower.values import (
     ArrayValue,
+    ChoiceLvalue,
     ChosenPointer,
+    ItemTarget,
+    Lvalue,
+    MemoryTarget,
     Null,
     ObjectAddress,
+    ObjectTarget,
     ParameterPointer,
     PointerValue,
     PointerVariable,
@@ -53,10 +68,12 @@ from treadle.cuda_cpp.semantics.types import (
     ClassType,
     CppType,
     EnumType,
+    Pointer,
     Reference,
     VectorType,
     all_fields,
     holds_array,
+    holds_pointer,
     ir_type,
 )
 from treadle.cuda_cpp.syntax import tree
@@ -324,7 +341,8 @@ def unary(cx: Context, op: str, operand: Value, span: Span) -> Value:
 
 def stepped(cx: Context, op: str, operand: Value, postfix: bool, span: Span) -> Value:
     """`++x`, `--x`, `x++` and `x--`."""
-    if isinstance(operand, (PointerVariable, ParameterPointer, ChosenPointer)):
+    in_memory = isinstance(operand, (Lvalue, ChoiceLvalue)) and isinstance(operand.type, Pointer)
+    if in_memory or isinstance(operand, (PointerVariable, ParameterPointer, ChosenPointer)):
         pointer = pointer_of(cx, operand)
         assert pointer is not None
         if postfix:
@@ -332,7 +350,7 @@ def stepped(cx: Context, op: str, operand: Value, postfix: bool, span: Span) -> 
             tag = None if pointer.tag is None else cx.copied(pointer.tag)
             pointer = PointerValue(pointer.targets, kept, pointer.unit, pointer.to, tag)
         by = constant(1 if op == "++" else -1, ir.I32)
-        _point(cx, operand, moved(cx, pointer, by, span), span)
+        initialize(cx, operand, moved(cx, pointer, by, span), span)
         return pointer if postfix else operand
     if is_object_of_class(operand):
         arguments: list[Value] = [operand]
@@ -447,6 +465,8 @@ def _store(cx: Context, target: Value, value: Value, span: Span) -> Value:
         return target
     if isinstance(target, SplitStruct):
         return _assign_fields(cx, target, value, span)
+    if isinstance(target, (Lvalue, ChoiceLvalue)) and holds_pointer(target.type):
+        return _keep(cx, target, value, span)
     if not isinstance(target, OBJECTS):
         raise cx.error(f"{describe(target)} cannot be assigned to", span)
     converted = convert(cx, value, target.type, span)
@@ -455,6 +475,50 @@ def _store(cx: Context, target: Value, value: Value, span: Span) -> Value:
     else:
         store(cx, target, rvalue(cx, converted, span).expression, span)
     return target
+
+
+def _keep(cx: Context, target: Lvalue | ChoiceLvalue, value: Value, span: Span) -> Value:
+    """Assign to a pointer in memory, or to a struct with pointers there."""
+    refuse_const(cx, target, span)
+    if isinstance(target, ChoiceLvalue):
+        kept = convert(cx, value, target.type, span)
+        for_each_choice(
+            cx, target.tag, target.choices, lambda one: _keep(cx, one, kept, span), span
+        )
+        return target
+    if isinstance(target.type, Pointer):
+        pointer = pointer_of(cx, convert(cx, value, target.type, span))
+        if pointer is None:
+            raise cx.error(f"{describe(value)} is not a pointer to {target.type.to}", span)
+        store_slot(cx, target.place, _to_memory(cx, pointer, span), span)
+        return target
+    assert isinstance(target.type, ClassType)
+    source = convert(cx, value, target.type, span)
+    for one in all_fields(target.type):
+        part = member(cx, target, one.name, one.type, span)
+        if isinstance(source, SplitStruct):
+            given = source.fields[one.name]
+        else:
+            given = member(cx, source, one.name, one.type, span)
+        _assign_part(cx, part, given, span)
+    return target
+
+
+def _to_memory(cx: Context, pointer: PointerValue, span: Span) -> PointerValue:
+    """A pointer in bytes whose targets are memories. Objects that have none get one."""
+    first = pointer.targets[0]
+    if len(pointer.targets) == 1 and isinstance(first, (ObjectTarget, ItemTarget)):
+        found = address(cx, Lvalue(first.place, pointer.to), span)
+        if not isinstance(found.targets[0], MemoryTarget):
+            demand_memory(cx, first.place)
+            raise cx.error("the address of this object cannot be kept in memory", span)
+        start, further = in_steps_of(cx, found, 1), in_steps_of(cx, pointer, 1)
+        assert start is not None
+        assert further is not None
+        return replace(start, offset=plus(start.offset, further.offset))
+    made = in_steps_of(cx, pointer, 1)
+    assert made is not None
+    return made
 
 
 def _back(cx: Context, value: Rvalue, target: Value, span: Span) -> Rvalue:
@@ -506,6 +570,12 @@ def _assign_part(cx: Context, target: Value, value: Value, span: Span) -> None:
     if isinstance(target, SplitArray) and isinstance(value, SplitArray):
         for one, other in zip(target.items, value.items, strict=True):
             _assign_part(cx, one, other, span)
+    elif isinstance(target, ArrayValue) and holds_pointer(target.type):
+        for at in range(target.type.length or 0):
+            index = constant(at, ir.I32)
+            _assign_part(
+                cx, subscript(cx, target, index, span), subscript(cx, value, index, span), span
+            )
     elif isinstance(target, ArrayValue):
         copy_object(cx, target, value, target.type, span)
     else:

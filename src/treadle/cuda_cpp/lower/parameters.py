@@ -1,19 +1,28 @@
 """The parameters of a launch for those of a kernel.
 
 Memory on most devices cannot hold addresses, so a struct with pointers in it is split: each pointer
-is a buffer, the other fields are values. A large struct without pointers is uploaded to memory by
-the launch, since devices do not take thousands of scalars as parameters.
+is a buffer, the other fields are values. Pointers in memory that are alike have one buffer for all
+that they point to, in which they are offsets. A large struct without pointers is uploaded to memory
+by the launch, since devices do not take thousands of scalars as parameters.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
 
 from treadle.core.source import Span
 from treadle.cuda_cpp.lower.context import Context
 from treadle.cuda_cpp.lower.names import resolve
 from treadle.cuda_cpp.lower.pair_types import holds_double, paired
-from treadle.cuda_cpp.program import ArgumentLayout, Direct, Split, WrittenParameter
+from treadle.cuda_cpp.program import (
+    ArgumentLayout,
+    Direct,
+    PointerSlot,
+    Split,
+    Table,
+    WrittenParameter,
+)
 from treadle.cuda_cpp.semantics.types import (
     DOUBLES,
     IMAGE,
@@ -60,7 +69,7 @@ class Parameters:
     @property
     def is_split(self) -> bool:
         """Whether a launch has other parameters than the kernel in the file."""
-        return any(isinstance(one, Split) for one in self.layouts)
+        return any(not isinstance(one, Direct) for one in self.layouts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +82,7 @@ class _Part:
     type: CppType
     spelling: str
     span: Span
+    classes: tuple[str, ...] = ()  # of the structs whose pointers lead to it
 
     @property
     def name(self) -> str:
@@ -94,6 +104,16 @@ class _Part:
         """The part that is a field of it."""
         path = f"{self.path}.{name}" if self.path else name
         return _Part(self.number, self.parameter, path, type, str(type), self.span)
+
+    def pointed(self, path: tuple[str, ...], type: Pointer) -> _Part:
+        """The part with all that a pointer in its elements points to, in all of them."""
+        inside = f"{self.path}[].{'.'.join(path)}".rstrip(".")
+        return _Part(self.number, self.parameter, inside, type, str(type), self.span, self.classes)
+
+    def inside(self, element: CppType) -> _Part:
+        """The part, seen from an element that it points to."""
+        known = (*self.classes, element.name) if isinstance(element, ClassType) else self.classes
+        return replace(self, classes=known)
 
     def item(self, at: int) -> _Part:
         """The part that is an item of this array."""
@@ -129,6 +149,8 @@ def parameters_of(cx: Context, declaration: tree.FunctionDeclaration) -> Paramet
 
 def _layout(cx: Context, found: Parameters, part: _Part) -> ArgumentLayout:
     type = part.type
+    if isinstance(type, Pointer) and _is_table(innermost(type.to)):
+        return _table(cx, found, part, type)
     if not isinstance(type, (ClassType, ArrayOf)) or not holds_pointer(type):
         return _whole(cx, found, part)
     if isinstance(type, ClassType) and type.is_union:
@@ -152,6 +174,70 @@ def _layout(cx: Context, found: Parameters, part: _Part) -> ArgumentLayout:
     else:
         parts = [(at, part.item(at)) for at in range(count)]
     return Split(str(type), tuple((name, _layout(cx, found, one)) for name, one in parts))
+
+
+def _is_table(element: CppType) -> bool:
+    """Whether the elements that a pointer points to have pointers in them."""
+    return holds_pointer(element) and element != IMAGE
+
+
+def _table(cx: Context, found: Parameters, part: _Part, type: Pointer) -> Table:
+    """An array with pointers in it, and an array for what each of them points to."""
+    element = innermost(type.to)
+    try:
+        stored = ir_type(element)
+    except NoLayout as reason:
+        raise cx.error(f"{part.words} points to {element}, with {reason}", part.span) from None
+    position = len(found.parameters)
+    declared = DeclaredPointer(stored, part.spelling)
+    found.parameters.append(DeclaredParameter(part.name, declared, part.label))
+    found.types.append(part.spelling)
+    if len(found.parameters) > _MOST_PARTS:
+        raise cx.error(f"{part.words} has more than {_MOST_PARTS} pointers in it", part.span)
+    slots = [
+        PointerSlot(
+            stored,
+            path,
+            _layout(cx, found, part.inside(element).pointed(path, pointer)),
+            f"pointers to {pointer.to} in it",
+            pointer.const,
+            count is not None,
+            count or 1,
+        )
+        for path, pointer, count in _pointers_in(cx, part.inside(element), element, ())
+    ]
+    return Table(str(type), position, stored, tuple(slots))
+
+
+def _pointers_in(
+    cx: Context, part: _Part, type: CppType, path: tuple[str, ...]
+) -> Iterator[tuple[tuple[str, ...], Pointer, int | None]]:
+    """The pointers in an object: the members that lead to them, their types, and their number if
+    they are in an array."""
+    if isinstance(type, Pointer):
+        inner = innermost(type.to)
+        if isinstance(inner, ClassType) and inner.name in part.classes:
+            raise cx.error(
+                f"{part.words} leads to pointers to {inner.name} in a {inner.name}: keep the "
+                "elements in an array, and their indices instead of pointers",
+                part.span,
+            )
+        yield path, type, None
+    elif isinstance(type, ArrayOf) and isinstance(type.element, Pointer):
+        yield path, type.element, type.length
+    elif isinstance(type, ClassType) and holds_pointer(type):
+        if type.is_union:
+            raise cx.error(
+                f"{part.words} has a union with pointers in it: make them fields of their own",
+                part.span,
+            )
+        for one in all_fields(type):
+            yield from _pointers_in(cx, part, one.type, (*path, one.name))
+    elif holds_pointer(type):
+        raise cx.error(
+            f"{part.words} has arrays of structs with pointers in them: use one struct for each",
+            part.span,
+        )
 
 
 def _whole(cx: Context, found: Parameters, part: _Part) -> Direct:
@@ -216,20 +302,6 @@ def _declared(cx: Context, part: _Part) -> Declared:
 def _pointer(cx: Context, part: _Part, element: CppType) -> DeclaredPointer:
     if isinstance(element, Void) or element == IMAGE:
         return DeclaredPointer(ir.VOID, part.spelling, shaped=element == IMAGE)
-    if isinstance(element, Pointer):
-        raise cx.error(
-            f"{part.words} is a pointer to pointers, and {_NO_ADDRESSES}: pass one array with "
-            "offsets into it, or each array as a parameter of its own",
-            part.span,
-        )
-    # A class with a pointer to itself is incomplete there, and contains a pointer.
-    to_itself = isinstance(element, ClassType) and element.scope is None and not element.fields
-    if holds_pointer(element) or to_itself:
-        raise cx.error(
-            f"{part.words} is a pointer to structs with pointers in them, and {_NO_ADDRESSES}: "
-            "pass the struct by value if there is one, else arrays with offsets into them",
-            part.span,
-        )
     spelling = (
         f"{part.spelling} (a double is a float here)" if _is_narrowed(element) else part.spelling
     )

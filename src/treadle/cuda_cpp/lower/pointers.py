@@ -18,6 +18,7 @@ from treadle.cuda_cpp.lower.arithmetic import (
     zero_of,
 )
 from treadle.cuda_cpp.lower.context import Context, LowerAgain
+from treadle.cuda_cpp.lower.slots import load_slot
 from treadle.cuda_cpp.lower.values import (
     ArrayValue,
     BitsLvalue,
@@ -51,6 +52,7 @@ from treadle.cuda_cpp.semantics.types import (
     align_of,
     all_fields,
     count_of,
+    holds_pointer,
     innermost,
     ir_type,
 )
@@ -99,6 +101,8 @@ def pointer_of(cx: Context, value: Value) -> PointerValue | None:
                 value.tag,
                 value.const,
             )
+        case Lvalue(type=Pointer()) | ChoiceLvalue(type=Pointer()):
+            return load_slot(cx, value)
     return None
 
 
@@ -444,6 +448,8 @@ def example_of(type: CppType, span: Span) -> Value:
 
 
 def _has_layout(type: CppType) -> bool:
+    if holds_pointer(type):
+        return False
     try:
         ir_type(type)
     except NoLayout:

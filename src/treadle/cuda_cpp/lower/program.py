@@ -47,6 +47,7 @@ from treadle.cuda_cpp.semantics.types import (
     NumberTypes,
     Void,
     count_of,
+    holds_pointer,
     innermost,
     ir_type,
 )
@@ -191,6 +192,8 @@ class Program:
             if isinstance(innermost(type), Void):
                 raise cx.error(f"{name} cannot be void", declaration.span)
             try:
+                if holds_pointer(type):
+                    raise NoLayout("a pointer in memory that lasts from one launch to the next")
                 element = ir_type(innermost(type))
             except NoLayout as reason:
                 raise cx.error(

@@ -48,15 +48,11 @@ from treadle.ir import types as ir
 
 def pointer_items(
     cx: Context, name: str, type: ArrayOf, key: Any, values: SplitArray | None, span: Span
-) -> SplitArray:
+) -> SplitArray | ArrayValue:
     """A new array of pointers, or of structs with pointers in them, as a variable for each item,
-    initialized from `values` if given."""
-    if not 0 < count_of(type) <= MOST_ITEMS:
-        raise cx.error(
-            f"{name} is an array of {count_of(type)} pointers, and memory on most devices cannot "
-            f"hold addresses: only up to {MOST_ITEMS} can be variables. Store indices in it",
-            span,
-        )
+    initialized from `values` if given; a larger array is in memory."""
+    if count_of(type) > MOST_ITEMS and values is None:
+        return array_memory(cx, name, type, "local", span)
     return SplitArray(
         type,
         tuple(
@@ -86,12 +82,6 @@ def construct_items(cx: Context, value: ArrayValue, type: ArrayOf, span: Span) -
 
 def array_memory(cx: Context, name: str, type: ArrayOf, space: str, span: Span) -> ArrayValue:
     """A new array in a memory of its own."""
-    if holds_pointer(type):
-        raise cx.error(
-            f"{name} is an array of pointers, and memory on most devices cannot hold addresses: "
-            "store indices in it, or use a variable for each pointer",
-            span,
-        )
     element = element_type(cx, innermost(type), span)
     length = count_of(type)
     if length < 1:
@@ -114,8 +104,6 @@ def text_array(cx: Context, text: Text, span: Span) -> ArrayValue:
 
 
 def element_type(cx: Context, type: CppType, span: Span) -> ir.Type:
-    if isinstance(type, Pointer):  # only accessed as another type: as many bytes as pointers have
-        return ir.Vector(ir.U32, 2)
     try:
         return ir_type(type)
     except NoLayout as reason:

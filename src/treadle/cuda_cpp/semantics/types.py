@@ -345,9 +345,13 @@ PADDING = "padding."
 UNION_WORDS = "union.words"
 
 
+# A pointer in memory: its offset in bytes, and which of the memories that it may point into.
+SLOT = ir.Vector(ir.U32, 2)
+
+
 @cache
 def ir_type(type: CppType) -> ir.Type:
-    """The IR type of a C++ type. NoLayout for pointers."""
+    """The IR type of a C++ type in memory. NoLayout for what memory cannot hold."""
     match type:
         case Arithmetic():
             return type.scalar
@@ -365,7 +369,11 @@ def ir_type(type: CppType) -> ir.Type:
             return _struct(type)
         case Void():
             return ir.VOID
-        case Pointer() | NullPointer() | StringType():
+        case Pointer(FunctionOf()):
+            raise NoLayout("a pointer to functions in memory")
+        case Pointer():
+            return SLOT
+        case NullPointer() | StringType():
             raise NoLayout("a pointer in memory")
         case Reference():
             raise NoLayout("a reference in memory")

@@ -1,0 +1,154 @@
+"""Pointers kept in memory: tables of pointers, structs with pointers, shared pointers."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import treadle as td
+from treadle.core.errors import CompileError, DtypeError
+
+MODULE = td.cuda_module("""
+__global__ void rows(float **rows, const int *lengths)
+{
+    float *row = rows[blockIdx.x];
+    if (row && threadIdx.x < lengths[blockIdx.x])
+        row[threadIdx.x] += 10 * blockIdx.x;
+}
+__global__ void gather(float3 *out, const float3 *const *from, int n)
+{
+    int i = threadIdx.x;
+    if (i < n) out[i] = from[i % 2][i / 2];
+}
+struct Cluster { short n; float *means; const float *weights; double scale; float *rows[2]; };
+__global__ void clusters(Cluster *c, float *out)
+{
+    Cluster s = c[blockIdx.x];
+    int j = threadIdx.x;
+    if (j < s.n) {
+        s.means[j] *= (float)s.scale;
+        out[8 * blockIdx.x + j] = s.weights[j] + c[blockIdx.x].rows[j & 1][j];
+        if (j == 0) c[blockIdx.x].n = -s.n;
+    }
+}
+__global__ void turns(float *x, float *y)
+{
+    __shared__ float *from, *to, spare[32];
+    int t = threadIdx.x;
+    if (t == 0) { from = x; to = y; }
+    __syncthreads();
+    for (int round = 0; round < 3; round++) {
+        to[t] = from[t] + 1;
+        __syncthreads();
+        if (t == 0) { float *last = from; from = to; to = round == 1 ? spare : last; }
+        __syncthreads();
+    }
+    x[t] += from[t];
+}
+__device__ void swap_pointers(void **a, void **b) { void *c = *a; *a = *b; *b = c; }
+__global__ void swapped(int *x, int *y)
+{
+    int *a = x, *b = y;
+    swap_pointers((void **)&a, (void **)&b);
+    a[threadIdx.x] = 1;
+    b[threadIdx.x] = 2;
+}
+__global__ void deep(int *out, int ***table)
+{
+    out[threadIdx.x] = *table[threadIdx.x / 2][threadIdx.x % 2];
+}
+struct Stack { int *top; int n; };
+__global__ void stacks(int *out, int *space)
+{
+    __shared__ Stack stack[4];
+    __shared__ int *marks[100];
+    int t = threadIdx.x;
+    stack[t] = Stack{space + 8 * t, t};
+    Stack &own = stack[t];
+    for (int i = 0; i <= t; i++) *own.top++ = 10 * t + i;
+    marks[t] = own.top;
+    __syncthreads();
+    Stack other = stack[(t + 1) % 4];
+    out[t] = other.top[-1] + 100 * other.n + 1000 * (marks[(t + 1) % 4] == other.top);
+    out[t] += 10000 * (other.top - (space + 8 * other.n));
+}
+__global__ void through_member(Cluster *c) { float **p = &c->means; (*p)[0] = 1; }
+struct Node { Node *next; };
+__global__ void list(Node *node) { }
+""")
+
+
+@pytest.mark.parametrize("on_device", [False, True])
+def test_tables_of_pointers(device, rng, on_device):
+    make = td.asarray if on_device else np.asarray
+    lengths = np.array([3, 0, 5, 2], np.int32)
+    before = [rng.normal(size=k).astype(np.float32) for k in lengths]
+    table = [make(one.copy()) if one.size else None for one in before]
+    MODULE.rows[4, 8](table, lengths)
+    for k, one in enumerate(before):
+        if one.size:
+            np.testing.assert_array_equal(np.asarray(table[k]), one + np.float32(10 * k))
+    if on_device:  # views of one tensor are not copied
+        whole = td.zeros((4, 5))
+        MODULE.rows[4, 8]([whole[k] for k in (1, 0, 3, 2)], np.full(4, 5, np.int32))
+        assert whole.numpy()[:, 0].tolist() == [10, 0, 30, 20]
+    out = np.zeros((7, 3), np.float32)
+    points = rng.normal(size=(2, 4, 3)).astype(np.float32)
+    MODULE.gather[1, 8](out, [make(one) for one in points], 7)
+    np.testing.assert_array_equal(out, points.transpose(1, 0, 2).reshape(8, 3)[:7])
+    found = np.zeros(4, np.int32)
+    numbers = [[make(np.array([k + j], np.int32)) for j in (0, 1)] for k in (10, 20)]
+    MODULE.deep[1, 4](found, numbers)
+    assert found.tolist() == [10, 11, 20, 21]
+
+
+def test_structs_with_pointers_in_memory(device, rng):
+    if "float64" not in device.features:
+        pytest.skip("the struct has a double")
+    means, weights = rng.normal(size=(2, 2, 8)).astype(np.float32)
+    rows = rng.normal(size=(2, 2, 8)).astype(np.float32)
+    given = [
+        {"n": 3 + k, "means": means[k].copy(), "weights": weights[k], "scale": 2.0 + k,
+         "rows": list(rows[k])}
+        for k in range(2)
+    ]  # fmt: skip
+    out = np.zeros((2, 8), np.float32)
+    MODULE.clusters[2, 8](given, out)
+    for k in range(2):
+        n = 3 + k
+        scaled = np.where(np.arange(8) < n, means[k] * np.float32(2 + k), means[k])
+        np.testing.assert_array_equal(given[k]["means"], scaled)
+        chosen = np.where(np.arange(8) % 2, rows[k, 1], rows[k, 0])
+        np.testing.assert_array_equal(out[k], np.where(np.arange(8) < n, weights[k] + chosen, 0))
+        assert given[k]["n"] == -n
+    MODULE.clusters[1, 8](given[0], out)  # one struct: n is below 0 now
+
+
+def test_pointers_in_shared_memory(device):
+    x, y = np.arange(32, dtype=np.float32), np.zeros(32, np.float32)
+    MODULE.turns[1, 32](x, y)
+    np.testing.assert_array_equal(x, 2 * np.arange(32) + 5)
+    out, space = np.zeros(4, np.int32), np.zeros(32, np.int32)
+    MODULE.stacks[1, 4](out, space)
+    k = np.roll(np.arange(4), -1)
+    np.testing.assert_array_equal(out, 10 * k + k + 100 * k + 1000 + 10000 * (k + 1))
+    a, b = np.zeros((2, 4), np.int32)
+    MODULE.swapped[1, 4](a, b)
+    assert a.tolist() == [2] * 4
+    assert b.tolist() == [1] * 4
+
+
+def test_what_is_refused(device):
+    lengths, one = np.ones(2, np.int32), np.zeros(4, np.float32)
+    with pytest.raises(DtypeError, match=r"is float\*\*, but an array of float32 and shape \(4,\)"):
+        MODULE.rows[1, 8](one, lengths)
+    with pytest.raises(DtypeError, match=r"arrays that overlap were given: pass tensors"):
+        MODULE.rows[1, 8]([one[:3], one[1:]], lengths)
+    with pytest.raises(DtypeError, match=r"but the number 3 was given: pass tensors, or NumPy"):
+        MODULE.rows[1, 8]([one, 3], lengths)
+    with pytest.raises(DtypeError, match=r"there are n, means, weights, scale, rows"):
+        MODULE.clusters[1, 8]([{"n": 3}], one)
+    with pytest.raises(CompileError, match=r"leads to pointers to Node in a Node: keep"):
+        MODULE.list[1, 1](None)
+    with pytest.raises(CompileError, match=r"accessed here by its address .*: name the member"):
+        MODULE.through_member.source("ir")
