@@ -386,6 +386,40 @@ __global__ void doubles(const double *x, double *out)
 """)
 
 
+PAIRS = """
+#include <cuda_fp16.h>
+#include <cuda_bf16.h>
+template <class P, class T>
+__global__ void add(T *values, float *olds)
+{
+    __shared__ P sum;
+    int i = threadIdx.x;
+    if (i == 0) sum = P{T(0.0f), T(0.0f)};
+    __syncthreads();
+    P step{T(1.0f), T(0.5f)};
+    P old = atomicAdd(reinterpret_cast<P *>(values) + i % 3, step);
+    olds[2 * i] = float(old.x);
+    olds[2 * i + 1] = float(old.y);
+    atomicAdd(&sum, step);
+    __syncthreads();
+    if (i == 0) reinterpret_cast<P *>(values)[3] = sum;
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("pair", "dtype"), [("__half2", "float16"), ("__nv_bfloat162", "bfloat16")]
+)
+def test_pairs_of_halves(device, pair, dtype):
+    values = td.zeros(8, dtype=getattr(td, dtype), device=device)
+    olds = td.full((60,), -1.0, device=device)
+    td.cuda_module(PAIRS).kernel("add", pair, getattr(td, dtype))[1, 30](values, olds)
+    assert values.tolist() == [10, 5] * 3 + [30, 15]
+    found = olds.numpy().reshape(10, 3, 2)
+    np.testing.assert_array_equal(np.sort(found[:, :, 0], 0).T, [range(10)] * 3)
+    np.testing.assert_array_equal(found[:, :, 1], found[:, :, 0] / 2)
+
+
 def test_doubles(device):
     x = np.random.default_rng(7).integers(-400, 400, N) / 8
     out = td.zeros(5, dtype=td.float64, device="cpu").numpy().copy()

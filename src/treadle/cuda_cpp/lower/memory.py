@@ -10,7 +10,7 @@ from treadle.cuda_cpp.lower.arithmetic import cast, constant, folded
 from treadle.cuda_cpp.lower.builtin_calls import Handler, expect, number_argument
 from treadle.cuda_cpp.lower.choices import for_each_choice
 from treadle.cuda_cpp.lower.context import Context
-from treadle.cuda_cpp.lower.conversions import number
+from treadle.cuda_cpp.lower.conversions import convert, number, rvalue
 from treadle.cuda_cpp.lower.objects import load, refuse_const, refuse_constant
 from treadle.cuda_cpp.lower.operators import assign
 from treadle.cuda_cpp.lower.pointers import ZERO, as_index, as_pointer_to, follow, moved, pointer_of
@@ -30,7 +30,9 @@ from treadle.cuda_cpp.semantics.types import (
     Arithmetic,
     CppType,
     EnumType,
+    VectorType,
     Void,
+    ir_type,
     size_of,
 )
 from treadle.cuda_cpp.syntax import tree
@@ -46,6 +48,7 @@ _OPERATIONS = {
 
 
 _ON_FLOATS = frozenset({"add", "exchange"})
+_HALVES = (ir.F16, ir.BF16)
 
 
 def _atomic(cx: Context, values: Sequence[Value], node: tree.Call) -> Value:
@@ -60,6 +63,13 @@ def _atomic(cx: Context, values: Sequence[Value], node: tree.Call) -> Value:
     type = getattr(place, "type", None)
     if isinstance(type, EnumType):
         type = type.underlying
+    if op == "add" and isinstance(type, VectorType) and type.element.scalar in _HALVES:
+        return _add_to_pair(cx, pointer, type, values[1])
+    if isinstance(type, Arithmetic) and type.scalar in _HALVES:
+        raise cx.error(
+            f"{name} on {type}: devices exchange 32 bits at least; add to a pair of them "
+            "(__half2, __nv_bfloat162), or to a float"
+        )
     if not isinstance(type, Arithmetic):
         raise cx.error(f"{name} works on numbers, not on {describe(place)}: update its members")
     if type.scalar.is_float and op not in _ON_FLOATS:
@@ -142,6 +152,45 @@ def _wrapping(
     cx.emit(n.While(n.TRUE, body, (), cx.span))
     if result is not None:
         cx.emit(n.Assign(result, assumed, cx.span))
+
+
+def _add_to_pair(cx: Context, pointer: PointerValue, type: VectorType, given: Value) -> Value:
+    """atomicAdd of a __half2 or __nv_bfloat162, by compare and swap of its 32 bits."""
+    place = follow(cx, as_pointer_to(pointer, UNSIGNED), cx.span)
+    if not isinstance(place, Lvalue) or not _is_shared(cx, place.place):
+        raise cx.error(f"atomicAdd of a {type} needs a pointer to one array that threads share")
+    refuse_const(cx, place, cx.span)
+    refuse_constant(cx, place.place, cx.span)
+    value = rvalue(cx, convert(cx, given, type, cx.span), cx.span)
+    pair = cx.let(value.expression)
+    half = type.element.scalar
+    parts = [n.Extract(pair, axis, half) for axis in "xy"]
+    assumed = cx.let_as("assumed", n.Load(place.place, ir.U32))
+    seen = cx.variable("seen", ir.U32)
+
+    def part_of(word: n.Expression, at: int) -> n.Expression:
+        shifted = n.Binary("shr", word, constant(16 * at, ir.U32), ir.U32)
+        return n.Bitcast(cast(shifted, ir.U16), half)
+
+    sums = [n.Binary("add", part_of(assumed, at), parts[at], half) for at in (0, 1)]
+    low, high = (cast(n.Bitcast(one, ir.U16), ir.U32) for one in sums)
+    upper = n.Binary("shl", high, constant(16, ir.U32), ir.U32)
+    new = n.Binary("or", low, upper, ir.U32)
+    cx.emit(
+        n.While(
+            n.TRUE,
+            (
+                n.Atomic("cas", place.place, (assumed, new), seen, cx.span),
+                n.If(n.Binary("eq", seen, assumed, ir.BOOL), (n.Break(cx.span),), (), cx.span),
+                n.Assign(assumed, seen, cx.span),
+            ),
+            (),
+            cx.span,
+        )
+    )
+    cx.note("emulated", "atomicAdd", f"on {type} by compare and swap", cx.span)
+    halves = tuple(part_of(assumed, at) for at in (0, 1))
+    return Rvalue(n.Construct(halves, ir_type(type), cx.span), type)
 
 
 # --- loads, stores and copies --------------------------------------------------------------------
