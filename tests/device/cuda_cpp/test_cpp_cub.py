@@ -290,3 +290,72 @@ def test_exchanges_and_neighbours(device):
     assert bins.tolist() == np.bincount(x, minlength=16).tolist()
     ranks = np.arange(threads)
     assert (more.numpy() == 100 * ((ranks + 3) % threads) + ranks + 5).all()
+
+
+RUNS = (
+    HEAD
+    + """
+template <int N, int R, int D>
+__global__ void decode(const float *x, const int *lengths, float *out, int *places, int *total)
+{
+    typedef cub::BlockRunLengthDecode<float, N, R, D> Decode;
+    __shared__ typename Decode::TempStorage storage;
+    float values[R];
+    unsigned counts[R];
+    for (int i = 0; i < R; i++) {
+        values[i] = x[threadIdx.x * R + i];
+        counts[i] = lengths[threadIdx.x * R + i];
+    }
+    unsigned all;
+    Decode runs(storage, values, counts, all);
+    for (unsigned from = 0; from < all; from += N * D) {
+        float items[D];
+        unsigned at[D];
+        runs.RunLengthDecode(items, at, from);
+        for (int i = 0; i < D; i++) {
+            unsigned item = from + threadIdx.x * D + i;
+            if (item < all) { out[item] = items[i]; places[item] = at[i]; }
+        }
+    }
+    if (threadIdx.x == 0) *total = all;
+}
+__global__ void bits(float *x, int *n, unsigned *out)
+{
+    int i = threadIdx.x;
+    typedef cub::Traits<float> F;
+    typedef cub::Traits<int> I;
+    F::UnsignedBits f = reinterpret_cast<F::UnsignedBits &>(x[i]);
+    out[i] = F::TwiddleIn(f);
+    f = F::TwiddleOut(out[i]);
+    x[i] = reinterpret_cast<float &>(f);
+    out[blockDim.x + i] = I::TwiddleIn(n[i]);
+    n[i] = I::TwiddleOut(out[blockDim.x + i]);
+}
+"""
+)
+
+
+def test_runs_are_decoded(device):
+    rng = np.random.default_rng()
+    x, lengths = rng.normal(size=32).astype(np.float32), rng.integers(0, 8, 32).astype(np.int32)
+    count = int(lengths.sum())
+    out, total = td.zeros(count, device=device), td.zeros(1, dtype=td.int32, device=device)
+    places = td.full((count,), -1, dtype=td.int32, device=device)
+    kernel = td.cuda_module(RUNS).kernel("decode", 16, 2, 3)
+    kernel[1, 16](on(device, x), on(device, lengths), out, places, total)
+    assert total.item() == count
+    np.testing.assert_array_equal(out.numpy(), np.repeat(x, lengths))
+    assert places.tolist() == [place for length in lengths for place in range(length)]
+
+
+def test_bits_have_the_order_of_numbers(device):
+    rng = np.random.default_rng()
+    x = np.concatenate([rng.normal(size=29), [0, np.inf, -np.inf]]).astype(np.float32)
+    n = rng.integers(-(1 << 31), 1 << 31, 32).astype(np.int32)
+    given, out = (on(device, x), on(device, n)), td.zeros(64, dtype=td.uint32, device=device)
+    td.cuda_module(RUNS).bits[1, 32](*given, out)
+    found = out.numpy().reshape(2, 32)
+    assert (np.argsort(found[0]) == np.argsort(x)).all()
+    assert (np.argsort(found[1]) == np.argsort(n)).all()
+    assert given[0].tolist() == x.tolist()
+    assert given[1].tolist() == n.tolist()

@@ -147,3 +147,24 @@ def test_parts_of_a_warp(device):
     kept = np.sort(VALUES[VALUES > 50])
     assert (sums[2 * n], counts[0]) == (n, kept.size)
     assert np.sort(counts[1 : 1 + kept.size]).tolist() == kept.tolist()
+
+
+def test_arrivals_and_names_of_cuda_std(device):
+    module = td.cuda_module("""
+    #include <cooperative_groups.h>
+    namespace cg = cooperative_groups;
+    __global__ void reversed(const int *x, int *out)
+    {
+        __shared__ int s[64];
+        cg::thread_block block = cg::this_thread_block();
+        int i = cg::thread_rank(block), last = cg::group_size(block) - 1;
+        s[i] = x[i];
+        auto token = block.barrier_arrive();
+        int most = cuda::std::numeric_limits<int>::max();
+        block.barrier_wait(cuda::std::move(token));
+        out[i] = cuda::std::min(s[last - i], most);
+    }
+    """)
+    out = td.zeros(64, dtype=td.int32, device=device)
+    module.reversed[1, 64](td.asarray(VALUES[:64], device=device), out)
+    assert out.tolist() == VALUES[63::-1].tolist()

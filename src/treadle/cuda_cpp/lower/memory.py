@@ -155,17 +155,18 @@ def _wrapping(
 
 
 def _add_to_pair(cx: Context, pointer: PointerValue, type: VectorType, given: Value) -> Value:
-    """atomicAdd of a __half2 or __nv_bfloat162, by compare and swap of its 32 bits."""
+    """The function atomicAdd of a __half2 or __nv_bfloat162, by compare and swap of its 32 bits."""
     place = follow(cx, as_pointer_to(pointer, UNSIGNED), cx.span)
-    if not isinstance(place, Lvalue) or not _is_shared(cx, place.place):
+    own = place.place if isinstance(place, Lvalue) else None
+    if own is None or isinstance(own, n.Variable) or not _is_shared(cx, own):
         raise cx.error(f"atomicAdd of a {type} needs a pointer to one array that threads share")
     refuse_const(cx, place, cx.span)
-    refuse_constant(cx, place.place, cx.span)
+    refuse_constant(cx, own, cx.span)
     value = rvalue(cx, convert(cx, given, type, cx.span), cx.span)
     pair = cx.let(value.expression)
     half = type.element.scalar
     parts = [n.Extract(pair, axis, half) for axis in "xy"]
-    assumed = cx.let_as("assumed", n.Load(place.place, ir.U32))
+    assumed = cx.let_as("assumed", n.Load(own, ir.U32))
     seen = cx.variable("seen", ir.U32)
 
     def part_of(word: n.Expression, at: int) -> n.Expression:
@@ -180,7 +181,7 @@ def _add_to_pair(cx: Context, pointer: PointerValue, type: VectorType, given: Va
         n.While(
             n.TRUE,
             (
-                n.Atomic("cas", place.place, (assumed, new), seen, cx.span),
+                n.Atomic("cas", own, (assumed, new), seen, cx.span),
                 n.If(n.Binary("eq", seen, assumed, ir.BOOL), (n.Break(cx.span),), (), cx.span),
                 n.Assign(assumed, seen, cx.span),
             ),

@@ -28,6 +28,7 @@ _PARTS = {
     ),
     "cub": (
         "cub_common.cuh", "cub_warp.cuh", "cub_block.cuh", "cub_exchange.cuh", "cub_sort.cuh",
+        "cub_decode.cuh",
     ),
     "thrust": (
         "thrust_tuple.cuh", "thrust_complex.cuh", "thrust_functional.cuh", "thrust_algorithm.cuh",

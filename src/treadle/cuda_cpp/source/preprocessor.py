@@ -30,6 +30,16 @@ _MOST_INCLUDES = 200  # levels of nesting
 _INCLUDE_STEPS = 50  # what an #include counts in addition to its tokens
 
 
+def _in_std(tokens: Sequence[Token]) -> list[Token]:
+    """Tokens with `cuda::std` as `std`, whose names are the same ones."""
+    found: list[Token] = []
+    for token in tokens:
+        found.append(token)
+        if token.text == "std" and [one.text for one in found[-3:-1]] == ["cuda", "::"]:
+            found[-3:] = [token]
+    return found
+
+
 @dataclass(frozen=True, slots=True)
 class Preprocessed:
     """The preprocessor's result for a file with all that it includes.
@@ -154,6 +164,8 @@ class _Reader:
     def read_library(self) -> None:
         """Read the parts of libraries that are used, before all else."""
         texts = [token[1] for token in self.out]
+        if "cuda" in texts:
+            self.out = _in_std(self.out)
         parts = parts_for(texts, self.wanted, self.included)
         after, self.out = self.out, []
         for name in parts:

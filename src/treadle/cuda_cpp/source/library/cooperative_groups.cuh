@@ -22,7 +22,10 @@ struct thread_group {
 
 struct thread_block {
     __device__ operator thread_group() const { return thread_group{size()}; }
+    struct arrival_token {};
     __device__ static void sync() { __syncthreads(); }
+    __device__ static arrival_token barrier_arrive() { return arrival_token(); }
+    __device__ static void barrier_wait(arrival_token) { __syncthreads(); }
     __device__ static unsigned int thread_rank() {
         return threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z);
     }
@@ -120,6 +123,7 @@ struct thread_block_tile {
     template <class T> __device__ static unsigned int match_any(T value) {
         return __match_any_sync(members(), value) >> first_lane();
     }
+    __device__ static unsigned long long num_tiles() { return meta_group_size(); }
     template <class T> __device__ static unsigned int match_all(T value, int &same) {
         unsigned int own = __match_any_sync(members(), value);
         same = own == members();
@@ -144,6 +148,8 @@ __device__ inline thread_group tiled_partition(const Group &, unsigned int size)
 }
 
 template <class Group> __device__ inline void sync(const Group &group) { group.sync(); }
+template <class Group> __device__ inline unsigned int thread_rank(const Group &group) { return group.thread_rank(); }
+template <class Group> __device__ inline unsigned int group_size(const Group &group) { return group.size(); }
 
 struct coalesced_group {
     unsigned int members;
@@ -175,18 +181,29 @@ struct coalesced_group {
         unsigned int rank = thread_rank();
         return shfl(value, rank + by < size() ? rank + by : rank);
     }
-    __device__ unsigned int ballot(int holds) const {
-        unsigned int those = ballot_in_warp(holds), left = members, found = 0;
-        for (unsigned int rank = 0; left != 0; ++rank, left &= left - 1u)
-            if (those & left & (0u - left))
-                found |= 1u << rank;
-        return found;
-    }
+    __device__ unsigned int ballot(int holds) const { return in_ranks(ballot_in_warp(holds)); }
     __device__ unsigned int ballot_in_warp(int holds) const {
         return __ballot_sync(members, holds);
     }
     __device__ int any(int holds) const { return ballot_in_warp(holds) != 0; }
     __device__ int all(int holds) const { return ballot_in_warp(holds) == members; }
+    template <class T> __device__ unsigned int match_any(T value) const {
+        return in_ranks(__match_any_sync(members, value));
+    }
+    template <class T> __device__ unsigned int match_all(T value, int &same) const {
+        same = __match_any_sync(members, value) == members;
+        return same ? in_ranks(members) : 0u;
+    }
+    // Lanes of the warp as ranks in the group.
+    __device__ unsigned int in_ranks(unsigned int those) const {
+        unsigned int left = members, found = 0;
+        for (unsigned int rank = 0; left != 0; ++rank, left &= left - 1u)
+            if (those & left & (0u - left))
+                found |= 1u << rank;
+        return found;
+    }
+    __device__ unsigned int meta_group_rank() const { return 0; }
+    __device__ unsigned int meta_group_size() const { return 1; }
 };
 
 __device__ inline coalesced_group coalesced_threads() { return coalesced_group{__activemask()}; }

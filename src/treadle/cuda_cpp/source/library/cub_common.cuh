@@ -53,6 +53,34 @@ struct ArgMin {
 // --- threads -------------------------------------------------------------------------------------
 
 struct NullType {};
+
+// What a type is made of; numbers as bits in the order of the numbers.
+enum Category { NOT_A_NUMBER, SIGNED_INTEGER, UNSIGNED_INTEGER, FLOATING_POINT };
+template <int bytes> struct __treadle_bits_of_size { typedef unsigned int type; };
+template <> struct __treadle_bits_of_size<1> { typedef unsigned char type; };
+template <> struct __treadle_bits_of_size<2> { typedef unsigned short type; };
+template <> struct __treadle_bits_of_size<8> { typedef unsigned long long type; };
+template <class T> struct Traits {
+    typedef typename __treadle_bits_of_size<sizeof(T)>::type UnsignedBits;
+    static constexpr Category CATEGORY = !std::is_arithmetic_v<T>       ? NOT_A_NUMBER
+                                         : std::is_floating_point_v<T> ? FLOATING_POINT
+                                         : std::is_signed_v<T>         ? SIGNED_INTEGER
+                                                                       : UNSIGNED_INTEGER;
+    static constexpr bool PRIMITIVE = CATEGORY != NOT_A_NUMBER, NULL_TYPE = false;
+    static constexpr UnsignedBits HIGH_BIT = (UnsignedBits)((UnsignedBits)1 << (8 * sizeof(T) - 1));
+    __host__ __device__ static UnsignedBits TwiddleIn(UnsignedBits key) {
+        if constexpr (CATEGORY == FLOATING_POINT)
+            return key ^ (key & HIGH_BIT ? (UnsignedBits)-1 : HIGH_BIT);
+        else
+            return CATEGORY == SIGNED_INTEGER ? key ^ HIGH_BIT : key;
+    }
+    __host__ __device__ static UnsignedBits TwiddleOut(UnsignedBits key) {
+        if constexpr (CATEGORY == FLOATING_POINT)
+            return key ^ (key & HIGH_BIT ? HIGH_BIT : (UnsignedBits)-1);
+        else
+            return CATEGORY == SIGNED_INTEGER ? key ^ HIGH_BIT : key;
+    }
+};
 __device__ inline unsigned int LaneId() {
     return (threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z)) % 32;
 }
