@@ -447,3 +447,27 @@ def test_pointers_to_structs(device):
     assert particles["at"][0].tolist() == [7, 8, 9]
     assert particles["kind"].tolist() == [1, 2, 103]
     assert particles["history"].tolist() == [[0, 0, 0, 3], [0, 5, 6, 0], [0, 0, 0, 0]]
+
+
+ADDRESSES = """
+__global__ void addresses(const unsigned char *rows, float *out, int step)
+{
+    int i = threadIdx.x;
+    const float *number = (float *)((uintptr_t)rows + i * step);
+    const int *whole = (const int *)((size_t)i * step + (unsigned long long)rows);
+    uintptr_t odd = (uintptr_t)rows & 3;
+    out[i] = number[1] + whole[0] + odd;
+    float *next = reinterpret_cast<float *>(reinterpret_cast<uintptr_t>(out) + sizeof(float) * 8);
+    next[i] = 1;
+}
+"""
+
+
+def test_sums_of_addresses_become_pointers(device, rng):
+    rows = np.zeros((8, 16), np.uint8)
+    whole, number = rng.integers(0, 100, 8, np.int32), rng.normal(size=8).astype(np.float32)
+    rows[:, :4], rows[:, 4:8] = whole[:, None].view(np.uint8), number[:, None].view(np.uint8)
+    out = np.zeros(16, np.float32)
+    with td.use_device(device):
+        td.cuda_module(ADDRESSES).addresses[1, 8](rows, out, 16)
+    np.testing.assert_array_equal(out, [*(number + whole), *[1] * 8])

@@ -26,6 +26,7 @@ from treadle.cuda_cpp.lower.pointers import (
 )
 from treadle.cuda_cpp.lower.special_members import acts
 from treadle.cuda_cpp.lower.values import (
+    Address,
     ArrayValue,
     BitsLvalue,
     ChoiceLvalue,
@@ -362,7 +363,10 @@ def convert(cx: Context, value: Value, type: CppType, span: Span) -> Value:
         target = underlying(type) if isinstance(type, Arithmetic) else None
         if target is not None and underlying(given) is not None:
             expression, _ = number(cx, value, span)
-            return Rvalue(number_as(expression, target, span), type)
+            converted = number_as(expression, target, span)
+            if isinstance(value, Address) and target.scalar.is_integer and target.scalar.bits == 64:
+                return replace(value, expression=converted, type=type)
+            return Rvalue(converted, type)
         if isinstance(type, ClassType) and derives(given, type):
             if acts(type):
                 part = as_base(cx, value, type, span)
@@ -586,7 +590,7 @@ def _cast_to_pointer(cx: Context, value: Value, type: Pointer, style: str, span:
         pointed = value.object
         if isinstance(pointed, (PointerVariable, ParameterPointer)):
             return ObjectAddress(replace(pointed, to=type.to.to))
-    pointer = pointer_of(cx, value)
+    pointer = value.pointer if isinstance(value, Address) else pointer_of(cx, value)
     if pointer is None:
         raise cx.error(
             f"{describe(value)} cannot become a pointer: addresses are not numbers on most devices",
@@ -629,7 +633,7 @@ def _address_as_number(cx: Context, pointer: PointerValue, type: Arithmetic, spa
     cx.note("emulated", "pointer as an integer", "the offset in bytes in its memory", span)
     in_bytes = in_steps_of(cx, pointer, 1)
     assert in_bytes is not None
-    return Rvalue(cast(in_bytes.offset, type.scalar, span), type)
+    return Address(cast(in_bytes.offset, type.scalar, span), type, pointer=in_bytes)
 
 
 def difference(cx: Context, left: PointerValue, right: PointerValue, span: Span) -> n.Expression:

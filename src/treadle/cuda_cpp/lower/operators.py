@@ -6,7 +6,7 @@ import math
 from dataclasses import replace
 
 from treadle.core.source import Span
-from treadle.cuda_cpp.lower.arithmetic import cast, constant, folded, plus
+from treadle.cuda_cpp.lower.arithmetic import cast, constant, folded, minus, plus
 from treadle.cuda_cpp.lower.choices import choose, for_each_choice
 from treadle.cuda_cpp.lower.context import ChosenOperator, Context, LowerAgain
 from treadle.cuda_cpp.lower.conversions import (
@@ -38,6 +38,7 @@ from treadle.cuda_cpp.lower.pointers import (
 from treadle.cuda_cpp.lower.slots import store_slot
 from treadle.cuda_cpp.lower.special_members import acts, lifetime_of
 from treadle.cuda_cpp.lower.values import (
+    Address,
     ArrayValue,
     ChoiceLvalue,
     ChosenPointer,
@@ -172,7 +173,24 @@ def numbers(cx: Context, op: str, left: Value, right: Value, span: Span) -> Rval
     if type.scalar.is_float and op in ("%", "&", "|", "^"):
         raise cx.error(f"operator {op} takes integers, not {type}: use fmod for remainders", span)
     name = _ARITHMETIC.get(op) or _BITWISE[op]
-    return Rvalue(n.Binary(name, a, b, type.scalar, span), type)
+    made = n.Binary(name, a, b, type.scalar, span)
+    moved_by = _further_address(left, right, op, a, b)
+    return Rvalue(made, type) if moved_by is None else Address(made, type, pointer=moved_by)
+
+
+def _further_address(
+    left: Value, right: Value, op: str, a: n.Expression, b: n.Expression
+) -> PointerValue | None:
+    """The pointer that the sum of an address and a number is; None for other results."""
+    if op == "+" and isinstance(right, Address) and not isinstance(left, Address):
+        left, right, b = right, left, a
+    if op not in ("+", "-") or not isinstance(left, Address) or isinstance(right, Address):
+        return None
+    pointer = left.pointer
+    assert pointer is not None
+    step = cast(b, pointer.offset.type if isinstance(pointer.offset.type, ir.Scalar) else ir.I32)
+    further = plus(pointer.offset, step) if op == "+" else minus(pointer.offset, step)
+    return replace(pointer, offset=further)
 
 
 def compared(op: str, left: n.Expression, right: n.Expression, span: Span) -> n.Expression:

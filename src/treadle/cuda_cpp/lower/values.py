@@ -39,6 +39,14 @@ class Rvalue:
 
 
 @dataclass(frozen=True, slots=True)
+class Address(Rvalue):
+    """A pointer that was cast to an integer, and sums of it: it can become a pointer again. The
+    offset of `pointer` is in bytes."""
+
+    pointer: PointerValue | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
 class Lvalue:
     """An object with a place in the IR, whose type is `ir_type(type)`. A `const` one can only be
     read."""
