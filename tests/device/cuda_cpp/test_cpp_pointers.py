@@ -470,4 +470,4 @@ def test_sums_of_addresses_become_pointers(device, rng):
     out = np.zeros(16, np.float32)
     with td.use_device(device):
         td.cuda_module(ADDRESSES).addresses[1, 8](rows, out, 16)
-    np.testing.assert_array_equal(out, [*(number + whole), *[1] * 8])
+    np.testing.assert_allclose(out, [*(number + whole), *[1] * 8], rtol=1e-6)
