@@ -31,6 +31,7 @@ from treadle.ir.passes.fold import fold, specialize
 from treadle.ir.passes.inline import inline
 from treadle.ir.passes.instrument import ReportSite, instrument
 from treadle.ir.passes.masked_barriers import masked_barriers, with_masked_barriers
+from treadle.ir.passes.named_barriers import has_named_barriers, without_named_barriers
 from treadle.ir.passes.opaque import without_opaque
 from treadle.ir.passes.predicate import predicate_returns, returns_before_barrier
 from treadle.ir.passes.stages import has_stages, without_stages
@@ -122,6 +123,8 @@ def _with_uniform_barriers(
     kernel = fold(kernel)
     if as_cuda:  # its barriers do not wait for threads that have exited
         return kernel, sites
+    if has_named_barriers(kernel):
+        kernel = fold(without_named_barriers(kernel))
     if has_masks(kernel) and (not record.is_cuda or returns_before_barrier(kernel)):
         kernel = fold(_converged(kernel, options))
     if not record.has_fences:

@@ -350,12 +350,14 @@ class Return:
 class Barrier:
     """All threads of the block (or subgroup) wait; memory written before is seen after.
 
-    A subgroup's with a `mask` is CUDA's, as in `Subgroup`.
+    A subgroup's with a `mask` is CUDA's, as in `Subgroup`. A block's with a `part` is PTX's of some
+    of the threads: the number of the barrier, and how many threads wait at it, both u32.
     """
 
     scope: Literal["block", "subgroup"] = "block"
     mask: Expression | None = None
     span: Span = field(default=NOWHERE, compare=False)
+    part: tuple[Expression, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

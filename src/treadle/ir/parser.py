@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Literal
 
 from treadle.core.dim3 import Dim3
 from treadle.core.errors import CompileError
@@ -324,7 +325,13 @@ class _Parser(ExpressionParser):
     def barrier(self, span: Span) -> n.Barrier:
         scope = self.word(("block", "subgroup"), "a barrier's scope")
         mask = self.mask()
-        return n.Barrier("block" if scope == "block" else "subgroup", mask, self.place(span))
+        part: tuple[n.Expression, ...] = ()
+        if self.accept("part"):
+            number = self.expression()
+            self.expect(",")
+            part = (number, self.expression())
+        kind: Literal["block", "subgroup"] = "block" if scope == "block" else "subgroup"
+        return n.Barrier(kind, mask, self.place(span), part)
 
     def mask(self) -> n.Expression | None:
         return self.expression() if self.accept("mask") else None

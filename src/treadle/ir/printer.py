@@ -241,7 +241,8 @@ class _Printer:
             case n.Continue():
                 return "continue"
             case n.Barrier():
-                return f"barrier {statement.scope}{self.mask(statement.mask)}"
+                part = f" part {self.list(statement.part)}" if statement.part else ""
+                return f"barrier {statement.scope}{self.mask(statement.mask)}{part}"
             case n.Fence():
                 return f"fence {statement.scope}{' sequential' if statement.sequential else ''}"
             case n.Atomic():

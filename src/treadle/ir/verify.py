@@ -249,6 +249,11 @@ class _Body(ExpressionRules):
             self.fail(f"a barrier's scope is block or subgroup, not {node.scope!r}", node.span)
         if node.scope == "block" and node.mask is not None:
             self.fail("only a subgroup's barrier has a mask", node.span)
+        if node.part and (node.scope != "block" or len(node.part) != 2):
+            self.fail("a part is the number of a barrier of the block and its threads", node.span)
+        for one in node.part:
+            self.expression(one)
+            self.require_type(one, t.U32, "the part of a block")
         self.mask(node.mask)
 
     def mask(self, mask: n.Expression | None) -> None:

@@ -224,3 +224,57 @@ def test_with_exchanges_in_warps(device, module, n):
     for _ in range(3):
         x[1:n] += x[: n - 1].copy()
     assert out.tolist() == x.tolist()
+
+
+PARTS = """
+__global__ void parts(const int *in, int *out)
+{
+    __shared__ int s[64], r[64];
+    int t = threadIdx.x;
+    if (t < 64) {
+        s[t] = in[t];
+        asm volatile("bar.sync 1, 64;" ::: "memory");
+        int x = s[63 - t];
+        for (int k = 0; k < 3; k++) {
+            asm volatile("bar.sync %0, %1;" :: "r"(1), "n"(64) : "memory");
+            s[t] = x + k;
+            asm volatile("barrier.sync 1, 64;" ::: "memory");
+            x = s[(t + 1) % 64];
+        }
+        out[t] = x;
+    } else {
+        r[t - 64] = in[t] * 2;
+        asm volatile("bar.sync 2, 64;" ::: "memory");
+        out[t] = r[127 - t];
+    }
+    asm volatile("bar.sync 3, %0;" :: "r"(blockDim.x) : "memory");
+    out[128 + t] = s[t % 64] + r[t % 64];
+}
+__global__ void shared_by_parts(int *out)
+{
+    if (threadIdx.x < 64) {
+        out[0] = 1;
+        asm volatile("bar.sync 1, 128; bar.sync 2, 64;" ::: "memory");
+    } else {
+        asm volatile("bar.sync 1, 128; bar.sync 3, 64;" ::: "memory");
+    }
+}
+"""
+
+
+def test_barriers_of_parts(device):
+    x = np.random.default_rng().integers(0, 1000, 128)
+    out = array(device, [-1] * 256)
+    td.cuda_module(PARTS).parts[1, 128](array(device, x), out)
+    s = first = x[63::-1]
+    for k in range(3):
+        s, first = first + k, np.roll(first + k, -1)
+    r = x[64:] * 2
+    assert out.tolist() == [*first, *r[::-1], *(s + r), *(s + r)]
+
+
+def test_barriers_that_parts_share():
+    kernel = td.cuda_module(PARTS).shared_by_parts
+    assert "bar.sync" in kernel.source("ptx", block=128)
+    with pytest.raises(td.errors.CompileError, match="Give each branch its own barriers"):
+        kernel.source("wgsl", block=128)

@@ -22,6 +22,7 @@ import numpy as np
 from tests.support.ptx_machine.arithmetic import Array
 from tests.support.ptx_machine.memory import MachineFault, MissingMembers, NotYet
 from tests.support.ptx_machine.program import BasicBlock, Program
+from tests.support.ptx_machine.records import Integer, Operand
 from tests.support.ptx_machine.warps import WARP, Warps
 
 _MOST_STEPS = 5_000_000  # blocks of code that a chunk may run: more is a loop without an end
@@ -168,6 +169,9 @@ class Schedule:
         """Everybody waits at barriers: blocks that are complete go on. Warps may wait at several
         instructions, the threads of one warp at one."""
         self._turn = not self._turn
+        if any(len(self._program.blocks[number].last.operands) > 1 for number in self._waiting):
+            self._release_parts()
+            return
         waiting, self._waiting = self._waiting, {}
         layout, warps = self._layout, self._warps
         place = np.full(layout.lanes, -1)
@@ -187,6 +191,40 @@ class Schedule:
         for number, threads in waiting.items():
             self._start(self._program.blocks[number].next, threads)
 
+    def _release_parts(self) -> None:
+        """The same with barriers of parts of a block: those go on at which enough threads wait."""
+        waiting, self._waiting = self._waiting, {}
+        layout, warps = self._layout, self._warps
+        runs = warps.running[warps.warp] & warps.bit != 0
+        running = np.bincount(layout.rows[runs], minlength=layout.blocks)
+        arrived: dict[tuple[int, int], list[int]] = {}  # by block and barrier: places, threads
+        needed: dict[tuple[int, int], int] = {}
+        for number, threads in waiting.items():
+            name, *count = map(_integer, self._program.blocks[number].last.operands)
+            some = layout.all if threads is None else threads
+            for row in np.unique(layout.rows[some]).tolist():
+                arrived.setdefault((row, name), []).append(number)
+                needed[row, name] = count[0] if count else int(running[row])
+        moved = False
+        for (row, name), numbers in arrived.items():
+            groups = []
+            for number in numbers:
+                threads = waiting[number]
+                some = layout.all if threads is None else threads
+                groups.append((number, some[layout.rows[some] == row]))
+            there = sum(len(threads) for _, threads in groups)
+            if there > needed[row, name]:
+                raise MachineFault(f"barrier {name}: {there} threads, {needed[row, name]} expected")
+            for number, threads in groups:
+                if there == needed[row, name]:
+                    self._start(self._program.blocks[number].next, threads)
+                    moved = True
+                    continue
+                before = self._waiting.get(number)
+                self._waiting[number] = threads if before is None else _joined(before, threads)
+        if not moved:
+            raise MachineFault(f"{self._program.name}: threads wait at barriers for ever")
+
     def _incomplete(self, threads: Array, waits: Array, apart: Array) -> Iterator[tuple[int, ...]]:
         """Rows of blocks some of whose running threads are here, where others do not wait or a
         warp is apart; how many are here, and how many run."""
@@ -200,6 +238,12 @@ class Schedule:
         wrong = (counted(runs & waits) < running) | (counted(runs & apart) > 0)
         for row in np.flatnonzero((there > 0) & wrong):
             yield int(row), int(there[row]), int(running[row])
+
+
+def _integer(operand: Operand) -> int:
+    if not isinstance(operand, Integer):
+        raise MachineFault(f"a barrier whose number or threads are not in the text: {operand}")
+    return operand.value
 
 
 def _joined(some: Array, others: Array) -> Array:

@@ -112,6 +112,7 @@ kernel `<lambda>` block(8, 4, 1) fastmath trusting {
   while (true) {
   }
   barrier block
+  barrier block part 1:u32, 64:u32
   barrier subgroup
   fence block
   fence device

@@ -212,6 +212,8 @@ BUILT = [
     ("there is no atomic 'nand'", _of(n.Atomic("nand", n.Element("x", J, t.I32), ()))),
     ("there is no subgroup operation 'mix'", _of(n.Subgroup("mix", (), J))),
     ("only a subgroup's barrier has a mask", _of(n.Barrier("block", n.Constant(1, t.U32)))),
+    ("a part is the number of a barrier of the block and its threads", _of(
+        n.Barrier(part=(n.Constant(1, t.U32),)))),
     ("a barrier's scope is block or subgroup, not 'grid'", _of(
         n.Barrier("grid"))),  # type: ignore[arg-type]
     ("a fence's scope is block, device or system, not 'world'", _of(

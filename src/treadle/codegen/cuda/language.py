@@ -250,6 +250,11 @@ def _builtin(scope: Scope, node: n.Builtin) -> str:
 
 
 def _barrier(scope: Scope, node: n.Barrier) -> None:
+    if node.part:
+        number, threads = (scope.text(one) for one in node.part)
+        operands = f'"r"({number}), "r"({threads})'
+        scope.emit(f'asm volatile("bar.sync %0, %1;" :: {operands} : "memory");')
+        return
     if node.scope == "block":
         scope.emit("__syncthreads();")
         return

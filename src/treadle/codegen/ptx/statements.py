@@ -337,7 +337,9 @@ class Statements(Variables):
         return True
 
     def barrier(self, node: n.Barrier) -> bool:
-        if node.scope == "block":
+        if node.part:
+            self.e.do("bar.sync", *(self.value(one).leaves[0] for one in node.part))
+        elif node.scope == "block":
             self.e.do("bar.sync", "0")
         else:
             self.e.do("bar.warp.sync", subgroups.named(self, node.mask).mask)

@@ -26,6 +26,18 @@ def _syncthreads(cx: Context, values: Sequence[Value], node: tree.Call) -> Value
     return VoidValue(VOID)
 
 
+def _barrier_of(cx: Context, values: Sequence[Value], node: tree.Call) -> Value:
+    """`__treadle_barrier_of(number, threads)`: bar.sync of PTX. 0 threads are the whole block."""
+    number, threads = (
+        cx.let(folded(number_argument(cx, value, ir.U32, cx.span))) for value in values
+    )
+    if isinstance(threads, n.Constant) and threads.value == 0:
+        cx.emit(n.Barrier("block", span=cx.span))
+    else:
+        cx.emit(n.Barrier("block", span=cx.span, part=(number, threads)))
+    return VoidValue(VOID)
+
+
 def _syncwarp(cx: Context, values: Sequence[Value], node: tree.Call) -> Value:
     expect(cx, "__syncwarp", values, 0, 1)
     mask = named_threads(cx, values[0] if values else None)
@@ -287,6 +299,7 @@ def _given(cx: Context, name: str, value: Value) -> tuple[n.Expression, Arithmet
 
 HANDLERS: dict[str, Handler] = {
     **dict.fromkeys(("__syncthreads", "__barrier_sync"), _syncthreads),
+    "__treadle_barrier_of": _barrier_of,
     "__syncwarp": _syncwarp,
     "__threadfence_block": _fence_block,
     **dict.fromkeys(("__threadfence", "__threadfence_system"), _fence),

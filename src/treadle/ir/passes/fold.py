@@ -176,8 +176,10 @@ class _Folder(ExpressionFolder):
         return replace(node, places=places, operands=operands)
 
     def barrier(self, node: n.Barrier) -> n.Statement:
-        mask = self.mask(node.mask)
-        return node if mask is node.mask else n.Barrier(node.scope, mask, node.span)
+        mask, part = self.mask(node.mask), self.each(node.part)
+        if mask is node.mask and part is node.part:
+            return node
+        return n.Barrier(node.scope, mask, node.span, part)
 
     def mask(self, mask: n.Expression | None) -> n.Expression | None:
         return None if mask is None else self.expression(mask)
