@@ -652,6 +652,34 @@ int *a = 0, b = 3, c[2] = {1, 2};
 out[k++] = (a == 0) + b + c[1];
     """,
     ),
+    "references from several places": (
+        """
+template <class T> __device__ const T &bigger(const T &a, const T &b)
+{
+    if (a > b) return a;
+    return b;
+}
+template <class T> __device__ T &lesser(T &a, T &b) { if (a < b) return a; else return b; }
+struct V {
+    int x, y;
+    __device__ int &operator[](int i) { switch (i) { case 0: return x; default: return y; } }
+};
+struct W { V a[3]; __device__ V &at(int i) { if (i < 0) return a[0]; return a[i]; } };
+__device__ int &where(int *a, int i)
+{
+    for (int j = 0; j < 4; j++) if (a[j] == i) return a[j];
+    return a[0];
+}
+        """,
+        """
+int a = n, b = 5; out[k++] = bigger(a, b) + bigger(7, 2);
+lesser(a, b) = 9; out[k++] = a * 100 + b; lesser(a, b) += 9; out[k++] = a * 100 + b;
+V v{1, 2}; v[0] = 5; v[n] += 6; out[k++] = v.x * 10 + v.y; const int &c = v[1]; out[k++] = c;
+W w{{{1, 2}, {3, 4}, {5, 6}}}; w.at(n - 1)[1] = 8; w.at(-1).x = 7;
+V &r = w.at(1); r.x = 4; out[k++] = w.a[2].y * 100 + 10 * w.a[0].x + w.a[1].x;
+int t[4] = {1, 2, 3, 4}; where(t, n) = 30; where(t, 99) = 10; out[k++] = t[0] * 100 + t[2];
+        """,
+    ),
 }
 _AT_ONCE = 8
 NAMES = sorted(FEATURES)

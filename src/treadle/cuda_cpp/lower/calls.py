@@ -47,6 +47,7 @@ from treadle.cuda_cpp.lower.special_members import (
     has_constructors,
     has_default_constructor,
     member_defaults,
+    members_of,
     written_name,
 )
 from treadle.cuda_cpp.lower.storage import construct_items, uninitialized
@@ -85,11 +86,11 @@ from treadle.cuda_cpp.semantics.types import (
     CppType,
     Field,
     FunctionOf,
+    Member,
     Pointer,
     Reference,
     VectorType,
     Void,
-    all_fields,
     decay,
     innermost,
     ir_type,
@@ -423,7 +424,8 @@ def _default_parts(
         if not named and has_default_constructor(base):
             _construct_base(cx, place, base, [], span)
     defaults = member_defaults(type)
-    for field in type.fields:
+    members: tuple[Member, ...] = (*type.fields, *type.bits)
+    for field in members:
         if written_name(field) in given:
             continue
         initializer = defaults.get(field.name)
@@ -442,7 +444,7 @@ def _run_initializers(
     cx: Context, declaration: tree.FunctionDeclaration, type: ClassType, place: Value
 ) -> None:
     """Run the mem-initializers of a constructor: `: x(a), y{b}`."""
-    names = {written_name(field): field for field in all_fields(type)}
+    names: dict[str, Member] = {written_name(one): one for one in members_of(type)}
     for name, written in declaration.initializers:
         with cx.lifetime():
             _run_initializer(cx, names.get(name.text), name, written, type, place)
@@ -450,7 +452,7 @@ def _run_initializers(
 
 def _run_initializer(
     cx: Context,
-    field: Field | None,
+    field: Member | None,
     name: tree.Name,
     written: Sequence[Any],
     type: ClassType,
@@ -460,6 +462,7 @@ def _run_initializer(
         _base_initializer(cx, name, written, type, place)
         return
     if isinstance(field.type, Reference):
+        assert isinstance(field, Field)
         refer(cx, place, field, tree.InitializerList(tuple(written)), name.span)
         return
     part = cx.rules.member_of(cx, place, tree.Name(field.name), name.span)

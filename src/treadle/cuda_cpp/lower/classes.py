@@ -8,12 +8,14 @@ from typing import Any
 
 from treadle.core.errors import CompileError
 from treadle.cuda_cpp.lower.arithmetic import constant
+from treadle.cuda_cpp.lower.bit_fields import Declared, Layout, Unplaced, laid_out
 from treadle.cuda_cpp.lower.context import Context
 from treadle.cuda_cpp.lower.dispatch import constant_value, static_assert
 from treadle.cuda_cpp.lower.names import (
     class_or_enum,
     constant_integer,
     is_const,
+    lookup,
     resolve,
     scope_of,
 )
@@ -21,10 +23,12 @@ from treadle.cuda_cpp.lower.special_members import (
     CONSTRUCTORS,
     DESTRUCTOR,
     is_copy_constructor,
+    is_word,
     written_name,
 )
 from treadle.cuda_cpp.semantics.scopes import (
     SPELLED,
+    DeclaredType,
     Enumerator,
     Functions,
     Overload,
@@ -36,6 +40,8 @@ from treadle.cuda_cpp.semantics.scopes import (
 from treadle.cuda_cpp.semantics.types import (
     DIM3,
     Absent,
+    Arithmetic,
+    BitField,
     ClassType,
     CppType,
     EnumType,
@@ -118,7 +124,7 @@ def _make(
     home = Scope(scope, declaration.name, "class")
     if template is not None:
         home.names[SPELLED] = name  # so that its member classes are A<4>::B
-    fields: list[Field] = []
+    members: list[Declared] = []
     with cx.in_scope(home):
         bases = []
         for written in declaration.bases:
@@ -136,7 +142,7 @@ def _make(
                 _declare_member(member, home)
         for member in declaration.members:
             if _is_field(member):
-                _add_field(cx, member, fields)
+                _add_field(cx, member, members)
         alignment = 0
         if declaration.alignment is not None:
             alignment = constant_integer(cx, declaration.alignment, "an alignment")
@@ -146,12 +152,16 @@ def _make(
                     f"{_MOST_ALIGNMENT} at most",
                     declaration.span,
                 )
+    layout = _layout(cx, declaration, members, bases)
     type = ClassType(
         scope.qualified(name or _unnamed(declaration)) if template is None else name,
-        _with_own_names(fields, bases),
+        _with_own_names(layout.fields, bases),
         tuple(bases),
         declaration.kind == "union",
-        alignment,
+        max(alignment, layout.alignment),
+        layout.bits,
+        layout.names,
+        None if layout.bits else declaration.packing,
         home,
         arguments,
         template or declaration,
@@ -163,8 +173,7 @@ def _make(
             "use arrays",
             declaration.span,
         )
-    if declaration.packing is not None:
-        _refuse_gaps(cx, declaration, type)
+    _refuse_unaligned(cx, declaration, type)
     if bases and type.fields and not holds_pointer(type):
         _refuse_shared_padding(cx, declaration, type)
     home.names["<class>"] = type
@@ -178,16 +187,14 @@ def _make(
     return type
 
 
-def _refuse_gaps(cx: Context, declaration: tree.StructDeclaration, type: ClassType) -> None:
-    """CompileError for a packed struct that would have padding unpacked."""
-    end = 0
+def _refuse_unaligned(cx: Context, declaration: tree.StructDeclaration, type: ClassType) -> None:
+    """CompileError for a member, of a packed class, at an address that its parts do not allow."""
+    if holds_pointer(type):
+        return
     for field in all_fields(type):
-        wanted = align_of(field.type)
-        if end % wanted:
+        inner = ir_type(field.type)
+        if align_of(field.type) < ir.align_of(inner) and len(all_fields(type)) > 1:
             raise cx.error(refusal_message("packed"), declaration.span)
-        end += size_of(field.type)
-    if end % max((align_of(field.type) for field in all_fields(type)), default=1):
-        raise cx.error(refusal_message("packed"), declaration.span)
 
 
 def _with_own_names(fields: Sequence[Field], bases: Sequence[ClassType]) -> tuple[Field, ...]:
@@ -263,14 +270,12 @@ def _declare_member(member: tree.Declaration, home: Scope) -> None:
     declare(member, home)
 
 
-def _add_field(cx: Context, member: tree.Declaration, fields: list[Field]) -> None:
+def _add_field(cx: Context, member: tree.Declaration, members: list[Declared]) -> None:
     if isinstance(member, tree.StructDeclaration):  # anonymous: its members are found in this class
-        name = f"anonymous{len(fields)}"
-        fields.append(Field(name, class_type(cx, member, cx.scope, name=name)))
+        name = f"anonymous{len(members)}"
+        members.append(Declared(name, class_type(cx, member, cx.scope, name=name)))
         return
     assert isinstance(member, tree.VariableDeclaration)
-    if member.bits is not None:
-        raise cx.error(refusal_message("bit_field"), member.span)
     try:
         type = resolve(cx, member.type)
     except CompileError as error:
@@ -282,7 +287,54 @@ def _add_field(cx: Context, member: tree.Declaration, fields: list[Field]) -> No
         raise cx.error(f"{member.name} cannot be void", member.span)
     if isinstance(inner, ClassType) and inner.scope is None and inner != DIM3:
         raise cx.error(f"{inner} contains itself: store an index of the other object", member.span)
-    fields.append(Field(member.name, type))
+    width = None
+    if member.bits is not None:
+        width = constant_integer(cx, member.bits, "the width of a bit field")
+        if not isinstance(type, (Arithmetic, EnumType)) or not _may_have_bits(type):
+            raise cx.error(f"{member.name} is a bit field of type {type}", member.span)
+        if width < 0 or (width == 0 and member.name):
+            raise cx.error(f"{member.name} has {width} bits", member.span)
+    members.append(Declared(member.name, type, width, _is_unsigned(cx, member.type)))
+
+
+def _is_unsigned(cx: Context, written: tree.TypeTree) -> bool:
+    """Whether a type is an enum whose values are not negative: the compilers' choice for its bit
+    fields is an unsigned type."""
+    entity = lookup(cx, written.name) if isinstance(written, tree.NamedType) else None
+    declaration = getattr(entity, "declaration", None)
+    if not isinstance(declaration, tree.EnumDeclaration) or declaration.underlying is not None:
+        return False
+    assert isinstance(entity, DeclaredType)
+    entries = [
+        Enumerator(declaration, at, entity.scope) for at in range(len(declaration.enumerators))
+    ]
+    return all(int(enumerator(cx, one)[1].value) >= 0 for one in entries)
+
+
+def _may_have_bits(type: Arithmetic | EnumType) -> bool:
+    return isinstance(type, EnumType) or not type.scalar.is_float
+
+
+def _layout(
+    cx: Context,
+    declaration: tree.StructDeclaration,
+    members: Sequence[Declared],
+    bases: Sequence[ClassType],
+) -> Layout:
+    """The fields of a class, with words for its bit fields."""
+    inherited = ClassType("bases", bases=tuple(bases))
+    start = 0
+    if all_fields(inherited) and not holds_pointer(inherited):
+        struct = ir_type(inherited)
+        assert isinstance(struct, ir.Struct)
+        last = all_fields(inherited)[-1]
+        start = ir.field_offset(struct, last.name) + size_of(last.type)
+    own = declaration.name or _unnamed(declaration)
+    is_union = declaration.kind == "union"
+    try:
+        return laid_out(members, start, is_union, declaration.packing, own)
+    except Unplaced as reason:
+        raise cx.error(f"{reason}: {refusal_message('packed')}", declaration.span) from None
 
 
 def _is_of_library(written: tree.TypeTree) -> bool:
@@ -393,7 +445,7 @@ def _parameter_types(cx: Context, method: Overload) -> tuple[CppType, ...] | Non
 def find_field(type: ClassType, name: str) -> tuple[tuple[Field, ...], Field] | None:
     """A field by name, after the anonymous members that contain it; None if there is none."""
     for field in type.fields:
-        if field.name == name or written_name(field) == name:
+        if (field.name == name or written_name(field) == name) and not is_word(field):
             return (), field
     for field in type.fields:
         if field.name.startswith("anonymous") and isinstance(field.type, ClassType):
@@ -405,6 +457,25 @@ def find_field(type: ClassType, name: str) -> tuple[tuple[Field, ...], Field] | 
         if inner is not None:
             return inner
     return None
+
+
+def find_bits(type: ClassType, name: str) -> tuple[tuple[Field, ...], BitField] | None:
+    """A bit field by name, after the anonymous members that contain it; None if there is none."""
+    for bits in type.bits:
+        if bits.name == name:
+            return (), bits
+    for field in type.fields:
+        if field.name.startswith("anonymous") and isinstance(field.type, ClassType):
+            inner = find_bits(field.type, name)
+            if inner is not None:
+                return (field, *inner[0]), inner[1]
+    found = (find_bits(base, name) for base in type.bases)
+    return next((one for one in found if one is not None), None)
+
+
+def has_field(type: ClassType, name: str) -> bool:
+    """Whether a class has a field or bit field of this name."""
+    return find_field(type, name) is not None or find_bits(type, name) is not None
 
 
 def is_mutable(type: ClassType, name: str) -> bool:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from treadle.core.source import Span
-from treadle.cuda_cpp.lower.classes import find_field
+from treadle.cuda_cpp.lower.classes import find_field, has_field
 from treadle.cuda_cpp.lower.context import Context
 from treadle.cuda_cpp.lower.conversions import rvalue
 from treadle.cuda_cpp.lower.dispatch import lower
@@ -234,6 +234,5 @@ def _uses_this(node: tree.Lambda, names: dict[str, None], type: Any) -> bool:
     if not isinstance(type, ClassType) or type.scope is None:
         return False
     return any(
-        find_field(type, name) is not None or isinstance(type.scope.own(name), Functions)
-        for name in names
+        has_field(type, name) or isinstance(type.scope.own(name), Functions) for name in names
     )

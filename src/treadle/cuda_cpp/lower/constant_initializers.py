@@ -25,7 +25,12 @@ from treadle.cuda_cpp.lower.initializers import (
     refuse_narrowing,
     without_base_braces,
 )
-from treadle.cuda_cpp.lower.special_members import has_constructors, member_defaults
+from treadle.cuda_cpp.lower.special_members import (
+    has_bits,
+    has_constructors,
+    member_defaults,
+    members_of,
+)
 from treadle.cuda_cpp.lower.values import Rvalue
 from treadle.cuda_cpp.semantics.types import (
     BOOL,
@@ -33,6 +38,7 @@ from treadle.cuda_cpp.semantics.types import (
     ArrayOf,
     ClassType,
     CppType,
+    Field,
     VectorType,
     all_fields,
     count_of,
@@ -102,6 +108,8 @@ class _Image:
             self.made[offset : offset + len(text)] = text
         elif not isinstance(initializer, tree.InitializerList):
             self._expression(type, offset, initializer, listed)
+        elif isinstance(type, ClassType) and has_bits(type) and not has_constructors(type):
+            self._with_bits(type, offset, initializer)
         elif isinstance(type, ClassType) and has_constructors(type):
             with self.cx.separate_block() as emitted:
                 value = rvalue(
@@ -114,6 +122,34 @@ class _Image:
             self._list(type, offset, initializer)
         elif initializer.items:
             raise self.cx.error(f"{len(initializer.items)} values for one {type}", initializer.span)
+
+    def _with_bits(self, type: ClassType, offset: int, node: tree.InitializerList) -> None:
+        """A class with bit fields, each from an item of its own."""
+        members, defaults, struct = members_of(type), member_defaults(type), ir_type(type)
+        assert isinstance(struct, ir.Struct)
+        names = [one.name for one in members]
+        if len(node.items) > len(members) or not set(node.names) <= {None, *names}:
+            raise self.cx.error(f"{type} has no members for these values", node.span)
+        given = dict(zip(names, node.items, strict=False))
+        if any(node.names):
+            given = {name or "": one for name, one in zip(node.names, node.items, strict=True)}
+        for one in members:
+            item = given.get(one.name, defaults.get(one.name))
+            if item is None:
+                continue
+            if isinstance(one, Field):
+                start = offset + ir.field_offset(struct, one.name)
+                self.initialize(one.type, start, item, True)
+                continue
+            image = _Image(self.cx, bytearray(8))
+            image.initialize(one.type, 0, item, True)
+            value = int.from_bytes(image.made, "little")
+            for piece in one.pieces:
+                start = offset + ir.field_offset(struct, piece.word)
+                bits = (value >> piece.position & ((1 << piece.count) - 1)) << piece.shift
+                for at in range(4):
+                    if byte := bits >> 8 * at & 255:
+                        self.made[start + at] |= byte
 
     def _list(self, type: CppType, offset: int, node: tree.InitializerList) -> None:
         node = without_base_braces(type, node)

@@ -251,6 +251,7 @@ class Returns:
     type: CppType | None  # None: deduced (`auto`)
     place: Any = None  # an Lvalue or PointerVariable; None without a value
     reference: Any = None  # the object, if a reference is returned
+    choices: list[Any] = field(default_factory=list)  # the objects, if there are several returns
     elided: str | None = None  # the variable that all returns name, which becomes the value
 
 
@@ -290,6 +291,7 @@ class Context:
         # end with the call; and the number of these lists outside of each loop and switch.
         self.endings: list[list[Ending]] = [[]]
         self.loops: list[int] = []
+        self.for_call = False  # new variables belong to the block of the call
         self.by_value: set[str] = set()  # the parameters that are not references
 
     def scope_arguments(self) -> Any:
@@ -389,8 +391,21 @@ class Context:
     def let_as(self, name: str, value: n.Expression, span: Span | None = None) -> n.Variable:
         """Declare a variable that is initialized with a value."""
         variable = n.Variable(self.lowering.unique(name), value.type, span or self.span)
-        self.emit(n.Declare(variable, value, variable.span))
+        if self.for_call:
+            self.blocks[0].append(n.Declare(variable, None, variable.span))
+            self.emit(n.Assign(variable, value, variable.span))
+        else:
+            self.emit(n.Declare(variable, value, variable.span))
         return variable
+
+    @contextmanager
+    def outermost(self) -> Iterator[None]:
+        """What is computed now is in variables of the block of the call, for the caller."""
+        self.for_call = True
+        try:
+            yield
+        finally:
+            self.for_call = False
 
     def local_memory(self, name: str, element: ir.Type, length: int, span: Span) -> n.Memory:
         """A local memory of the thread."""

@@ -28,6 +28,7 @@ from treadle.cuda_cpp.lower.special_members import acts
 from treadle.cuda_cpp.lower.values import (
     Address,
     ArrayValue,
+    BitFieldLvalue,
     BitsLvalue,
     ChoiceLvalue,
     ChosenPointer,
@@ -87,7 +88,7 @@ from treadle.cuda_cpp.syntax import tree
 from treadle.ir import nodes as n
 from treadle.ir import types as ir
 
-OBJECTS = (Lvalue, BitsLvalue, ChoiceLvalue, ScatteredLvalue)
+OBJECTS = (Lvalue, BitsLvalue, BitFieldLvalue, ChoiceLvalue, ScatteredLvalue)
 _WITHOUT_PLACE = (
     PointerVariable,
     ParameterPointer,
@@ -152,7 +153,7 @@ def rvalue(cx: Context, value: Value, span: Span) -> Rvalue:
     match value:
         case Rvalue():
             return value
-        case Lvalue() | BitsLvalue() | ChoiceLvalue() | ScatteredLvalue():
+        case Lvalue() | BitsLvalue() | BitFieldLvalue() | ChoiceLvalue() | ScatteredLvalue():
             if holds_array(value.type):
                 message = f"a {value.type} contains arrays: it is only copied as a whole"
                 raise cx.error(message, span)
@@ -169,9 +170,25 @@ def number(cx: Context, value: Value, span: Span) -> tuple[n.Expression, Arithme
             value = cx.rules.call_conversion(cx, value, None, span) or value
         read = rvalue(cx, value, span)
         type = underlying(read.type)
+        if type is not None and isinstance(value, BitFieldLvalue):
+            return _promoted_bits(value, read.expression, type, span)
         if type is not None:
             return read.expression, type
     raise cx.error(f"a number is needed here, not {describe(value)}", span)
+
+
+def _promoted_bits(
+    value: BitFieldLvalue, read: n.Expression, type: Arithmetic, span: Span
+) -> tuple[n.Expression, Arithmetic]:
+    """A bit field in arithmetic: an int, if that has all of its values ([conv.prom])."""
+    if type.scalar.is_float:
+        return read, type
+    signed = type.scalar.is_signed and not value.bits.unsigned
+    if value.bits.width < INT.scalar.bits + signed:
+        return cast(read, INT.scalar, span), INT
+    if value.bits.width == UNSIGNED.scalar.bits:
+        return cast(read, UNSIGNED.scalar, span), UNSIGNED
+    return read, type
 
 
 def condition(cx: Context, value: Value, span: Span) -> n.Expression:
@@ -225,6 +242,8 @@ def is_object(value: Value) -> bool:
 
 def is_lvalue(value: Value) -> bool:
     """Whether a value is an object that neither is temporary nor may be moved from."""
+    if isinstance(value, BitFieldLvalue):
+        return False
     return is_object(value) and getattr(value, "category", "lvalue") == "lvalue"
 
 
@@ -328,7 +347,7 @@ def _user_rank(cx: Context, given: CppType, type: CppType) -> int:
 
 def binds_directly(value: Value, type: Reference) -> bool:
     """Whether a reference binds directly to the object, not to a converted temporary."""
-    if isinstance(value, Rvalue):
+    if isinstance(value, (Rvalue, BitFieldLvalue)):
         return False
     given = getattr(value, "type", None)
     in_parts = isinstance(value, (ArrayValue, SplitArray))
@@ -571,7 +590,7 @@ def _whole_address(
 def without_const(value: Value) -> Value:
     """The object without const."""
     match value:
-        case Lvalue() | BitsLvalue() | ScatteredLvalue():
+        case Lvalue() | BitsLvalue() | BitFieldLvalue() | ScatteredLvalue():
             return replace(value, const=False)
         case ArrayValue(first=first):
             return replace(value, first=replace(first, const=False))

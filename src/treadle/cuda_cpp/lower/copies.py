@@ -11,14 +11,13 @@ from treadle.cuda_cpp.lower.context import Context, Returns
 from treadle.cuda_cpp.lower.conversions import as_base
 from treadle.cuda_cpp.lower.inlining import run_body
 from treadle.cuda_cpp.lower.lifetimes import take
-from treadle.cuda_cpp.lower.objects import subscript
+from treadle.cuda_cpp.lower.objects import part_of, subscript
 from treadle.cuda_cpp.lower.operators import put
 from treadle.cuda_cpp.lower.overloads import resolve_overload
 from treadle.cuda_cpp.lower.special_members import copy_constructors, destructor_of, lifetime_of
 from treadle.cuda_cpp.lower.values import SplitStruct, Value, is_prvalue, with_category
 from treadle.cuda_cpp.semantics.scopes import Scope
-from treadle.cuda_cpp.semantics.types import VOID, ArrayOf, ClassType, CppType, Field, Reference
-from treadle.cuda_cpp.syntax import tree
+from treadle.cuda_cpp.semantics.types import VOID, ArrayOf, ClassType, CppType, Reference
 from treadle.ir import nodes as n
 from treadle.ir import types as ir
 
@@ -50,7 +49,7 @@ def copy_into(cx: Context, target: Value, value: Value, type: CppType, span: Spa
             assert isinstance(value, SplitStruct)
             target.fields[field.name] = value.fields[field.name]
             continue
-        one, other = _part(cx, target, type, field, span), _part(cx, value, type, field, span)
+        one, other = part_of(cx, target, field, span), part_of(cx, value, field, span)
         if getattr(value, "category", "") == "xvalue":
             other = with_category(other, "xvalue")
         copy_into(cx, one, other, field.type, span)
@@ -91,15 +90,9 @@ def destroy(cx: Context, value: Value, type: CppType, span: Span) -> None:
         run_body(inner, declaration, span)
     for field in reversed(type.fields):
         if lifetime_of(field.type).ends and not type.is_union:
-            destroy(cx, _part(cx, value, type, field, span), field.type, span)
+            destroy(cx, part_of(cx, value, field, span), field.type, span)
     for base in reversed(type.bases):
         destroy(cx, as_base(cx, value, base, span), base, span)
-
-
-def _part(cx: Context, value: Value, type: ClassType, field: Field, span: Span) -> Value:
-    """A field, which may be private."""
-    with cx.in_scope(type.scope):
-        return cx.rules.member_of(cx, value, tree.Name(field.name), span)
 
 
 def _copy_item(

@@ -20,6 +20,7 @@ from treadle.cuda_cpp.lower.pointers import pointer_of
 from treadle.cuda_cpp.lower.special_members import acts
 from treadle.cuda_cpp.lower.values import (
     ArrayValue,
+    BitFieldLvalue,
     BitsLvalue,
     Braced,
     ChoiceLvalue,
@@ -153,6 +154,8 @@ def with_fixed_place(cx: Context, value: Value, span: Span) -> Value:
             return PointerValue(value.targets, offset, value.unit, value.to, tag, value.const)
         case Lvalue(place=place) | BitsLvalue(place=place):
             return replace(value, place=_fixed_place(cx, place))
+        case BitFieldLvalue(words=words):
+            return replace(value, words=tuple(with_fixed_place(cx, one, span) for one in words))
         case ArrayValue(first, type):
             begin = with_fixed_place(cx, first, span)
             assert isinstance(begin, PointerValue)
@@ -168,7 +171,8 @@ def with_fixed_place(cx: Context, value: Value, span: Span) -> Value:
 def _snapshot_offset(cx: Context, offset: n.Expression) -> n.Expression:
     if isinstance(offset, n.Constant):
         return offset
-    if isinstance(offset, n.Variable) and offset.name in cx.lowering.parameter_keys:
+    fixed = isinstance(offset, n.Variable) and offset.name in cx.lowering.parameter_keys
+    if fixed and not cx.for_call:  # where a loop's variable is not in scope
         return offset
     return cx.let_as("offset", offset)
 
@@ -286,6 +290,8 @@ def _values_in(value: Any) -> Iterable[Any]:
         case ArrayValue(first=inner) | ObjectAddress(object=inner) | FunctionSet(receiver=inner):
             return (inner,)
         case ChoiceLvalue(choices=several) | ChosenPointer(items=several):
+            return several
+        case BitFieldLvalue(words=several):
             return several
         case SplitStruct(fields=fields):
             return fields.values()

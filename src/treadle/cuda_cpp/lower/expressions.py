@@ -10,7 +10,7 @@ from treadle.core.source import Span
 from treadle.cuda_cpp.lower import builtin_names
 from treadle.cuda_cpp.lower.arithmetic import constant
 from treadle.cuda_cpp.lower.calls import call, construct, operator_call
-from treadle.cuda_cpp.lower.classes import find_field
+from treadle.cuda_cpp.lower.classes import find_bits, find_field, has_field
 from treadle.cuda_cpp.lower.closures import (
     is_closure,
     is_static,
@@ -200,7 +200,7 @@ def _find_value(cx: Context, node: tree.Name) -> Any:
             return found
         if scope.kind == "class" and cx.this is not None:
             type = scope.names.get("<class>")
-            if isinstance(type, ClassType) and find_field(type, node.text) is not None:
+            if isinstance(type, ClassType) and has_field(type, node.text):
                 if this is None:
                     raise cx.error(f"{node.text} is a member: capture `this`", node.span)
                 return member_of(cx, this, node, node.span)
@@ -227,7 +227,7 @@ def _qualified_field(cx: Context, node: tree.Name) -> Value | None:
     this = this_object(cx)
     home = None if this is None else scope_of(cx, node.scope)
     type = None if home is None else home.names.get("<class>")
-    if this is None or not isinstance(type, ClassType) or find_field(type, node.text) is None:
+    if this is None or not isinstance(type, ClassType) or not has_field(type, node.text):
         return None
     return member_of(cx, this, node, node.span)
 
@@ -427,6 +427,8 @@ def _offset_of(cx: Context, node: tree.OffsetOf) -> Value:
                 name = "[]"
             case _:
                 name, inner, at = "", VOID, 0
+        if isinstance(inner, ClassType) and find_bits(inner, name) is not None:
+            raise cx.error(f"{name} is bits of a word, which has no offset", node.span)
         if not isinstance(inner, ClassType) or (found := find_field(inner, name)) is None:
             raise cx.error(f"{inner} has no member {name}", node.span)
         owner: CppType = inner

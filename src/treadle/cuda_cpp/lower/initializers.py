@@ -14,13 +14,16 @@ from treadle.cuda_cpp.lower.conversions import convert, rvalue
 from treadle.cuda_cpp.lower.dispatch import lower, type_of
 from treadle.cuda_cpp.lower.evaluation_order import Operands, arguments, bind_reference
 from treadle.cuda_cpp.lower.lifetimes import temporary
-from treadle.cuda_cpp.lower.objects import store, subscript
+from treadle.cuda_cpp.lower.objects import part_of, store, subscript
 from treadle.cuda_cpp.lower.operators import initialize
 from treadle.cuda_cpp.lower.pointers import as_pointer_to, follow, moved, pointer_of
 from treadle.cuda_cpp.lower.special_members import (
     acts,
+    has_bits,
     has_constructors,
+    is_word,
     member_defaults,
+    members_of,
     written_name,
 )
 from treadle.cuda_cpp.lower.storage import uninitialized
@@ -33,6 +36,7 @@ from treadle.cuda_cpp.semantics.types import (
     ClassType,
     CppType,
     Field,
+    Member,
     Reference,
     VectorType,
     all_fields,
@@ -132,7 +136,7 @@ def _items_in_order(
 
 
 def _named(
-    cx: Context, fields: Sequence[Field], node: tree.InitializerList, type: ClassType
+    cx: Context, fields: Sequence[Member], node: tree.InitializerList, type: ClassType
 ) -> dict[str, Any]:
     """The initializers of fields by designators."""
     found: dict[str, Any] = {}
@@ -141,7 +145,9 @@ def _named(
     items = list(zip(node.items, names, strict=True))
     for item, name in items:
         if name is not None:
-            position = next((i for i, f in enumerate(fields) if written_name(f) == name), -1)
+            position = next(
+                (i for i, f in enumerate(fields) if name in (f.name, written_name(f))), -1
+            )
             if position < 0:
                 raise cx.error(f"{type} has no field {name}", node.span)
         if position >= len(fields):
@@ -152,11 +158,11 @@ def _named(
 
 
 def _aggregate(cx: Context, type: ClassType, node: tree.InitializerList, span: Span) -> Value:
-    fields = all_fields(type)
+    fields = members_of(type)
     single = len(node.items) == 1 and not isinstance(node.items[0], tree.InitializerList)
     if single and type_of(cx, node.items[0]) == type:  # copy-initialization
         return _item(cx, type, node.items[0])
-    in_place = holds_array(type) or holds_pointer(type) or acts(type)
+    in_place = holds_array(type) or holds_pointer(type) or acts(type) or has_bits(type)
     if in_place or not _is_literal(member_defaults(type)):
         cx.calls += 1
         place = uninitialized(cx, "made", type, (cx.path, "made", cx.calls), span)
@@ -250,7 +256,7 @@ def _parts(type: CppType, most: int) -> list[CppType]:
         case ClassType(is_union=True):
             return [field.type for field in type.fields[: min(1, most)]]
         case ClassType():
-            return [field.type for field in all_fields(type)[:most]]
+            return [field.type for field in members_of(type)[:most]]
     return []
 
 
@@ -276,7 +282,12 @@ def _is_literal(defaults: dict[str, Any]) -> bool:
 
 
 def initialize_by_default(
-    cx: Context, place: Value, type: ClassType, field: Field, initializer: Any, span: Span
+    cx: Context,
+    place: Value,
+    type: ClassType,
+    field: Member,
+    initializer: Any,
+    span: Span,
 ) -> None:
     """Evaluate a default member initializer in the scope of its class and object."""
     part = cx.rules.member_of(cx, place, tree.Name(field.name), span)
@@ -300,11 +311,13 @@ def fill(cx: Context, place: Value, type: CppType, node: tree.InitializerList, s
         holds_array(type)
         or isinstance(place, SplitStruct)
         or acts(type)
+        or has_bits(type)
         or not _is_literal(member_defaults(type))
     )
     if isinstance(type, ClassType) and in_parts and not has_constructors(type):
-        given = _named(cx, all_fields(type), braced(cx, type, node), type)
-        fields = all_fields(type)
+        fields = members_of(type)
+        given = _named(cx, fields, braced(cx, type, node), type)
+        _clear_words(cx, place, type, span)
         if type.is_union:  # one member, the first without a designator
             fields = tuple(field for field in fields if field.name in given) or fields[:1]
         defaults = member_defaults(type)
@@ -313,6 +326,7 @@ def fill(cx: Context, place: Value, type: CppType, node: tree.InitializerList, s
                 initialize_by_default(cx, place, type, field, defaults[field.name], span)
                 continue
             if isinstance(field.type, Reference):
+                assert isinstance(field, Field)
                 refer(cx, place, field, given.get(field.name), span)
                 continue
             part = cx.rules.member_of(cx, place, tree.Name(field.name), span)
@@ -325,6 +339,15 @@ def fill(cx: Context, place: Value, type: CppType, node: tree.InitializerList, s
                 initialize(cx, part, _item(cx, field.type, item), span)
         return
     initialize(cx, place, from_list(cx, type, node, span), span)
+
+
+def _clear_words(cx: Context, place: Value, type: ClassType, span: Span) -> None:
+    """Clear the words of bit fields, of which initializers set parts."""
+    for field in all_fields(type) if has_bits(type) else ():
+        if is_word(field):
+            scalar = ir_type(field.type)
+            assert isinstance(scalar, ir.Scalar)
+            store(cx, part_of(cx, place, field, span), constant(0, scalar), span)
 
 
 def refer(cx: Context, place: Value, field: Field, item: Any, span: Span) -> None:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from treadle.core.source import Span
-from treadle.cuda_cpp.lower.arithmetic import folded
+from treadle.cuda_cpp.lower.arithmetic import constant, folded
 from treadle.cuda_cpp.lower.conditionals import lower_place
 from treadle.cuda_cpp.lower.context import (
     MOST_CALLS,
@@ -15,6 +15,7 @@ from treadle.cuda_cpp.lower.context import (
     Returns,
 )
 from treadle.cuda_cpp.lower.conversions import (
+    OBJECTS,
     convert,
     refuse_lost_const,
     rvalue,
@@ -29,7 +30,9 @@ from treadle.cuda_cpp.lower.special_members import acts
 from treadle.cuda_cpp.lower.storage import declare_object, uninitialized
 from treadle.cuda_cpp.lower.tree_analysis import assigned_names, note_volatile
 from treadle.cuda_cpp.lower.values import (
+    ArrayValue,
     Candidate,
+    ChoiceLvalue,
     Lvalue,
     Rvalue,
     SplitStruct,
@@ -210,9 +213,14 @@ def prepare_result(cx: Context, body: tree.Statement, span: Span) -> None:
     if type is None:
         type = _deduced_result(cx, body)
         cx.returns.type = type
-    if isinstance(type, (Void, Reference)):
-        return
     key = (cx.path, "result")
+    if isinstance(type, Void):
+        return
+    if isinstance(type, Reference):  # which of several objects
+        count = sum(isinstance(node, tree.Return) for node in walk_tree(body))
+        if count > 1:
+            cx.returns.place = cx.variable(f"{cx.name}.result", ir.I32, span)
+        return
     cx.returns.place = without_value(cx, f"{cx.name}.result", type, key, span)
 
 
@@ -265,9 +273,12 @@ def bind_result(
 def _result(cx: Context) -> Value:
     place = cx.returns.place
     if isinstance(cx.returns.type, Reference):
-        if cx.returns.reference is None:
+        if place is not None:
+            found: Value = ChoiceLvalue(place, tuple(cx.returns.choices), cx.returns.type.to)
+        elif cx.returns.reference is None:
             raise cx.error(f"{cx.name} does not return a reference")
-        found: Value = cx.returns.reference
+        else:
+            found = cx.returns.reference
         return as_const(found) if cx.returns.type.const else found
     if place is None:
         return VoidValue(VOID)
@@ -315,12 +326,11 @@ def _return_value(cx: Context, node: tree.Return, written: Any, type: CppType | 
         cx.end_from(1)
         cx.emit(n.Return(None, node.span))
     elif isinstance(type, Reference):
-        if cx.returns.reference is not None:
-            raise cx.error(
-                f"{cx.name} returns references from several places: return the value, or an index",
-                node.span,
-            )
-        cx.returns.reference = with_fixed_place(cx, value, node.span)
+        with cx.outermost():
+            if cx.returns.place is not None:
+                _add_choice(cx, type, value, node)
+            else:
+                cx.returns.reference = with_fixed_place(cx, value, node.span)
         cx.end_from(1)
         cx.emit(n.Return(None, node.span))
     elif cx.returns.place is None:  # a function of the IR
@@ -337,6 +347,23 @@ def _return_value(cx: Context, node: tree.Return, written: Any, type: CppType | 
             initialize(cx, cx.returns.place, value, node.span)
         cx.end_from(1, kept)
         cx.emit(n.Return(None, node.span))
+
+
+def _add_choice(cx: Context, type: Reference, value: Value, node: tree.Return) -> None:
+    """Add an object to those that the returns of a function refer to."""
+    bound = bind_reference(cx, type, value, node.span)
+    known: Value = bound.value if isinstance(bound, KnownValue) else bound
+    if isinstance(known, Rvalue):  # a parameter whose argument is a number
+        known = Lvalue(cx.let_as("value", known.expression, node.span), known.type)
+    if not isinstance(known, (*OBJECTS, ArrayValue)):
+        raise cx.error(
+            f"{cx.name} returns references to objects with pointers from several places: return "
+            "the object, or an index",
+            node.span,
+        )
+    tag = constant(len(cx.returns.choices), ir.I32)
+    cx.emit(n.Assign(cx.returns.place, tag, node.span))
+    cx.returns.choices.append(known)
 
 
 def bind_argument(

@@ -8,7 +8,7 @@ from treadle.core.source import Span
 from treadle.cuda_cpp.lower import builtin_names
 from treadle.cuda_cpp.lower.arithmetic import constant, folded
 from treadle.cuda_cpp.lower.calls import call_operator, operator_call
-from treadle.cuda_cpp.lower.classes import find_field, is_const_field, is_mutable
+from treadle.cuda_cpp.lower.classes import find_bits, find_field, is_const_field, is_mutable
 from treadle.cuda_cpp.lower.context import Context
 from treadle.cuda_cpp.lower.conversions import as_base, convert, derives, number, without_const
 from treadle.cuda_cpp.lower.dispatch import lower
@@ -21,10 +21,11 @@ from treadle.cuda_cpp.lower.names import (
     resolve,
     scope_of,
 )
-from treadle.cuda_cpp.lower.objects import component_type, member, subscript
+from treadle.cuda_cpp.lower.objects import bit_field, component_type, member, subscript
 from treadle.cuda_cpp.lower.pointers import address, as_index, follow, pointer_of
 from treadle.cuda_cpp.lower.storage import text_array
 from treadle.cuda_cpp.lower.values import (
+    BitFieldLvalue,
     ChosenPointer,
     FunctionSet,
     ObjectAddress,
@@ -50,6 +51,7 @@ from treadle.cuda_cpp.semantics.types import (
     Arithmetic,
     ClassType,
     CppType,
+    Field,
     FunctionOf,
 )
 from treadle.cuda_cpp.syntax import tree
@@ -170,14 +172,15 @@ def as_qualified(cx: Context, value: Value, name: tree.Name, span: Span) -> Valu
 
 def _of_class(cx: Context, base: Value, type: ClassType, name: tree.Name, span: Span) -> Value:
     found = find_field(type, name.text)
+    bits = find_bits(type, name.text)
+    own = any(one.name == name.text for one in type.bits)
+    if bits is not None and (own or found is None):
+        for field in bits[0]:
+            base = _field_of(cx, base, field, span)
+        return bit_field(cx, base, bits[1], span)
     if found is not None:
         for field in (*found[0], found[1]):
-            if isinstance(base, SplitStruct):
-                base = base.fields[field.name]
-                if base is None:
-                    raise cx.error(f"the reference {field.name} is used before it is bound", span)
-            else:
-                base = member(cx, base, field.name, field.type, span)
+            base = _field_of(cx, base, field, span)
         if is_mutable(type, name.text):
             base = without_const(base)
         return base
@@ -199,6 +202,15 @@ def _of_class(cx: Context, base: Value, type: ClassType, name: tree.Name, span: 
         return known
     fields = ", ".join(field.name for field in type.fields) or "none"
     raise cx.error(f"{type} has no member {name.text}; its fields: {fields}", span)
+
+
+def _field_of(cx: Context, base: Value, field: Field, span: Span) -> Value:
+    if not isinstance(base, SplitStruct):
+        return member(cx, base, field.name, field.type, span)
+    found: Value | None = base.fields[field.name]
+    if found is None:
+        raise cx.error(f"the reference {field.name} is used before it is bound", span)
+    return found
 
 
 def _refuse_hidden(cx: Context, type: ClassType, name: str, span: Span) -> None:
@@ -223,9 +235,8 @@ def _owner(type: ClassType, name: str) -> ClassType | None:
     declaration = type.declaration
     if not isinstance(declaration, tree.StructDeclaration):
         return None
-    if any(field.name == name for field in type.fields) or (
-        type.scope is not None and name in type.scope.names
-    ):
+    names = {field.name for field in type.fields} | {bits.name for bits in type.bits}
+    if name in names or (type.scope is not None and name in type.scope.names):
         return type
     return next((one for base in type.bases if (one := _owner(base, name)) is not None), None)
 
@@ -242,6 +253,8 @@ def address_of(cx: Context, value: Value, span: Span) -> Value:
         return value
     if isinstance(value, (SplitStruct, PointerVariable, ParameterPointer, SplitArray)):
         return ObjectAddress(value)
+    if isinstance(value, BitFieldLvalue):
+        raise cx.error(f"{value.bits.name} is bits of a word, which has no address", span)
     if isinstance(value, (PointerValue, ChosenPointer)):
         raise cx.error(
             "a pointer to a pointer: memory on most devices cannot hold addresses. Return the new "

@@ -6,7 +6,8 @@ from dataclasses import replace
 from typing import Any
 
 from treadle.core.source import Span
-from treadle.cuda_cpp.lower.arithmetic import constant, is_constant, plus, zero_of
+from treadle.cuda_cpp.lower.arithmetic import cast, constant, is_constant, plus, zero_of
+from treadle.cuda_cpp.lower.bit_fields import as_bits, joined, replaced
 from treadle.cuda_cpp.lower.choices import for_each_choice
 from treadle.cuda_cpp.lower.context import Context, LowerAgain
 from treadle.cuda_cpp.lower.parameter_values import read_parameter
@@ -27,6 +28,7 @@ from treadle.cuda_cpp.lower.pointers import (
 )
 from treadle.cuda_cpp.lower.values import (
     ArrayValue,
+    BitFieldLvalue,
     BitsLvalue,
     ChoiceLvalue,
     ItemTarget,
@@ -37,14 +39,17 @@ from treadle.cuda_cpp.lower.values import (
     Rvalue,
     ScatteredLvalue,
     SplitArray,
+    SplitStruct,
     Value,
     describe,
 )
 from treadle.cuda_cpp.semantics.types import (
     UNION_WORDS,
     ArrayOf,
+    BitField,
     ClassType,
     CppType,
+    Field,
     VectorType,
     all_fields,
     holds_array,
@@ -78,6 +83,9 @@ def load(cx: Context, value: Value, span: Span) -> Rvalue:
             return Rvalue(load_place(place, span) if known is None else known, type)
         case BitsLvalue(place, type):
             return Rvalue(n.Bitcast(load_place(place, span), ir_type(type), span), type)
+        case BitFieldLvalue(words, bits):
+            read = [load(cx, one, span).expression for one in words]
+            return Rvalue(joined(read, bits, span), bits.type)
         case ScatteredLvalue():
             return _load_scattered(cx, value, span)
         case ChoiceLvalue(tag, choices, type):
@@ -130,6 +138,16 @@ def store(cx: Context, value: Value, new: n.Expression, span: Span) -> None:
         case BitsLvalue(place):
             refuse_constant(cx, place, span)
             cx.emit(n.Assign(place, n.Bitcast(new, place.type, span), span))
+        case BitFieldLvalue(words, bits):
+            whole = cx.let(as_bits(new, bits, span))
+            for word, piece in zip(words, bits.pieces, strict=True):
+                scalar = ir_type(word.type)
+                assert isinstance(scalar, ir.Scalar)
+                known = None
+                if piece.count < scalar.bits:
+                    known = load(cx, word, span).expression
+                made = replaced(known, whole, bits, piece, span)
+                store(cx, word, cast(made, scalar, span), span)
         case ScatteredLvalue():
             _store_scattered(cx, value, new, span)
         case ChoiceLvalue(tag, choices):
@@ -341,6 +359,35 @@ def member(cx: Context, value: Value, name: str, type: CppType, span: Span) -> V
         case Rvalue(expression):
             return Rvalue(n.Extract(expression, name, ir_type(type), span), type)
     raise cx.error(f"{describe(value)} has no members", span)
+
+
+def bit_field(cx: Context, value: Value, bits: BitField, span: Span) -> Value:
+    """A bit field of an object or value."""
+    words = tuple(_word(cx, value, piece.word, span) for piece in bits.pieces)
+    if all(isinstance(one, Rvalue) for one in words):
+        return Rvalue(joined([one.expression for one in words], bits, span), bits.type)
+    return BitFieldLvalue(words, bits, is_const_of(value))
+
+
+def part_of(cx: Context, value: Value, field: Field, span: Span) -> Value:
+    """A field of an object, as it is in memory: also a word with bit fields in it."""
+    if isinstance(value, SplitStruct):
+        found: Value = value.fields[field.name]
+        return found
+    return member(cx, value, field.name, field.type, span)
+
+
+def _word(cx: Context, value: Value, name: str, span: Span) -> Any:
+    type = value.type  # type: ignore[union-attr]
+    assert isinstance(type, ClassType)
+    return part_of(cx, value, next(one for one in all_fields(type) if one.name == name), span)
+
+
+def is_const_of(value: Value) -> bool:
+    """Whether the members of an object are const."""
+    if isinstance(value, ChoiceLvalue):
+        return any(one is not None and is_const_of(one) for one in value.choices)
+    return bool(getattr(value, "const", False))
 
 
 def _array_member(cx: Context, place: n.Member, type: ArrayOf, const: bool) -> ArrayValue:

@@ -26,7 +26,15 @@ from treadle.cuda_cpp.lower.conversions import (
     same_steps,
     underlying,
 )
-from treadle.cuda_cpp.lower.objects import copy_object, load, member, refuse_const, store, subscript
+from treadle.cuda_cpp.lower.objects import (
+    copy_object,
+    load,
+    member,
+    part_of,
+    refuse_const,
+    store,
+    subscript,
+)
 from treadle.cuda_cpp.lower.pointers import (
     address,
     as_index,
@@ -77,7 +85,6 @@ from treadle.cuda_cpp.semantics.types import (
     holds_pointer,
     ir_type,
 )
-from treadle.cuda_cpp.syntax import tree
 from treadle.ir import nodes as n
 from treadle.ir import types as ir
 
@@ -425,11 +432,7 @@ def _assign_members(cx: Context, target: Value, value: Value, type: ClassType, s
         one, other = (as_base(cx, each, base, span) for each in (target, value))
         assign(cx, "=", one, other, span)
     for field in type.fields:
-        with cx.in_scope(type.scope):
-            one, other = (
-                cx.rules.member_of(cx, each, tree.Name(field.name), span)
-                for each in (target, value)
-            )
+        one, other = (part_of(cx, each, field, span) for each in (target, value))
         _assign_member(cx, one, other, field.type, span)
 
 

@@ -10,16 +10,44 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from treadle.cuda_cpp.semantics.scopes import Functions, Overload
-from treadle.cuda_cpp.semantics.types import DIM3, ClassType, CppType, Field, innermost
+from treadle.cuda_cpp.semantics.types import (
+    DIM3,
+    WORDS,
+    ClassType,
+    CppType,
+    Field,
+    Member,
+    innermost,
+)
 from treadle.cuda_cpp.syntax import tree
 
 # The names of constructors and of the destructor in the scope of their class.
 CONSTRUCTORS, DESTRUCTOR = "<constructor>", "<destructor>"
 
 
-def written_name(field: Field) -> str:
+def written_name(field: Member) -> str:
     """The name of a field in the file."""
     return field.name.partition(".")[0]
+
+
+def is_word(field: Field) -> bool:
+    """Whether a field is a word with bit fields in it, which the file does not name."""
+    return field.name.startswith(WORDS)
+
+
+def members_of(type: ClassType) -> tuple[Member, ...]:
+    """The members of the bases, then its own, in the order of their initialization."""
+    inherited = tuple(one for base in type.bases for one in members_of(base))
+    if not type.bits:
+        return inherited + type.fields
+    known: dict[str, Member] = {written_name(one): one for one in type.fields}
+    known |= {one.name: one for one in type.bits}
+    return inherited + tuple(known[name] for name in type.names)
+
+
+def has_bits(type: ClassType) -> bool:
+    """Whether a class or a base of it has members that are bits of words."""
+    return bool(type.bits) or any(map(has_bits, type.bases))
 
 
 def member_defaults(type: ClassType) -> dict[str, Any]:
@@ -33,9 +61,10 @@ def member_defaults(type: ClassType) -> dict[str, Any]:
             if isinstance(one, tree.VariableDeclaration) and one.initializer is not None
         }
         for field in type.fields:
-            initializer = written.get(written_name(field))
+            initializer = None if is_word(field) else written.get(written_name(field))
             if initializer is not None:
                 found[field.name] = initializer
+        found |= {one.name: written[one.name] for one in type.bits if one.name in written}
     return found
 
 
@@ -182,6 +211,8 @@ def _merely_copies(function: tree.FunctionDeclaration, type: ClassType) -> bool:
         copied.append((target, node.value))
     defaults = member_defaults(type)
     given = {name.text for name, _ in copied}
+    if any(bits.name in defaults and bits.name not in given for bits in type.bits):
+        return False
     for field in type.fields:  # one that is left out has no value, or that of its initializer
         owner = innermost(field.type)
         initialized = isinstance(owner, ClassType) and has_default_constructor(owner)

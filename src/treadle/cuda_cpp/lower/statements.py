@@ -17,12 +17,13 @@ from treadle.cuda_cpp.lower.loops import (
     whole_condition_of,
 )
 from treadle.cuda_cpp.lower.objects import subscript
+from treadle.cuda_cpp.lower.special_members import members_of
 from treadle.cuda_cpp.lower.storage import declare_object
 from treadle.cuda_cpp.lower.switches import lower_switch
 from treadle.cuda_cpp.lower.values import describe
 from treadle.cuda_cpp.lower.variables import declare as declare_variable
 from treadle.cuda_cpp.semantics.scopes import declare
-from treadle.cuda_cpp.semantics.types import ArrayOf, ClassType, VectorType, all_fields
+from treadle.cuda_cpp.semantics.types import ArrayOf, ClassType, VectorType
 from treadle.cuda_cpp.syntax import tree
 from treadle.cuda_cpp.syntax.refusals import refusal_message
 from treadle.ir import nodes as n
@@ -103,7 +104,7 @@ def _structured_binding(cx: Context, node: tree.StructuredBinding) -> None:
         count = type.length or 0
         parts = [subscript(cx, whole, constant(at, ir.I32), node.span) for at in range(count)]
     elif isinstance(type, ClassType):
-        names = [one.name for one in all_fields(type)]
+        names = [one.name for one in members_of(type)]
         parts = [cx.rules.member_of(cx, whole, tree.Name(one), node.span) for one in names]
     elif isinstance(type, VectorType):
         names = list(ir.COMPONENTS[: type.count])

@@ -16,6 +16,7 @@ from treadle.cuda_cpp.semantics.types import (
     STRING,
     VOID,
     ArrayOf,
+    BitField,
     ClassType,
     CppType,
     Pointer,
@@ -177,6 +178,20 @@ class BitsLvalue:
 
 
 @dataclass(frozen=True, slots=True)
+class BitFieldLvalue:
+    """A bit field of an object: the words that hold its pieces."""
+
+    words: tuple[Any, ...]  # objects
+    bits: BitField
+    const: bool = field(default=False, compare=False)
+
+    @property
+    def type(self) -> CppType:
+        """The C++ type."""
+        return self.bits.type
+
+
+@dataclass(frozen=True, slots=True)
 class PointerVariable:
     """A pointer variable: variables of the IR for the offset and, if it has several targets, for
     the tag.
@@ -307,6 +322,7 @@ class VoidValue:
 
 Value: TypeAlias = (
     Rvalue | Lvalue | PointerValue | ArrayValue | ChoiceLvalue | ScatteredLvalue | BitsLvalue
+    | BitFieldLvalue
     | PointerVariable | ChosenPointer | SplitStruct | SplitArray | ObjectAddress | Null | Text
     | ChosenText | Braced | FunctionSet | TypeValue | VoidValue
 )  # fmt: skip
@@ -317,7 +333,7 @@ VALUES = get_args(Value)
 def as_const(value: Any) -> Any:
     """An object made const; other values as they are."""
     match value:
-        case Lvalue() | BitsLvalue() | ScatteredLvalue():
+        case Lvalue() | BitsLvalue() | ScatteredLvalue() | BitFieldLvalue():
             return replace(value, const=True)
         case ArrayValue(first=first):
             return replace(value, first=replace(first, const=True))

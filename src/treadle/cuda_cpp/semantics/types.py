@@ -100,6 +100,31 @@ class Field:
 
 
 @dataclass(frozen=True, slots=True)
+class Piece:
+    """Bits of a word that belong to a bit field: `count` of them from the bit `shift` of the field
+    `word` on, which are those of the value from the bit `position` on."""
+
+    word: str
+    shift: int
+    count: int
+    position: int
+
+
+@dataclass(frozen=True, slots=True)
+class BitField:
+    """A member that is bits of words: a bit field, or one of a packed struct."""
+
+    name: str
+    type: CppType
+    width: int
+    pieces: tuple[Piece, ...]
+    unsigned: bool = False  # of an enum without negative enumerators
+
+
+Member: TypeAlias = Field | BitField
+
+
+@dataclass(frozen=True, slots=True)
 class ClassType:
     """A struct, class or union, by name (template arguments included) and fields."""
 
@@ -108,6 +133,10 @@ class ClassType:
     bases: tuple[ClassType, ...] = ()
     is_union: bool = False
     alignment: int = 0  # by alignas or __align__, 0 for none
+    # Members that are bits of the fields, and then the names of all members in order.
+    bits: tuple[BitField, ...] = ()
+    names: tuple[str, ...] = ()
+    packing: int | None = None  # the greatest alignment of a member, if it is packed
     scope: Any = field(default=None, compare=False, repr=False)  # meaning.scopes.Scope
     arguments: tuple[Any, ...] = field(default=(), compare=False)  # of its template
     template: Any = field(default=None, compare=False, repr=False)  # the StructDeclaration
@@ -342,6 +371,7 @@ class NoLayout(Exception):
 # Fields that the file does not declare, by names that C++ cannot give: padding (or the byte of an
 # empty class), and the bytes of a union.
 PADDING = "padding."
+WORDS = "bits."  # words with bit fields in them
 UNION_WORDS = "union.words"
 
 
@@ -427,7 +457,7 @@ def _align(type: CppType) -> int:
     """C++'s alignment of a type, with alignas and __align__."""
     if isinstance(type, ClassType):
         own = max((_align(f.type) for f in all_fields(type)), default=1)
-        return max(own, type.alignment)
+        return max(min(own, type.packing or own), type.alignment)
     if isinstance(type, ArrayOf):
         return _align(type.element)
     if isinstance(type, (Pointer, NullPointer, StringType, Reference)):

@@ -124,13 +124,8 @@ REFUSALS = {
         "std::initializer_list exists only on the host",
         "give the list a name as an array",
     ),
-    "bit_field": Refusal(
-        "a bit field",
-        "other GPUs read and write memory in whole numbers",
-        "use an integer, with masks and shifts",
-    ),
     "packed": Refusal(
-        "a packed struct whose members are not aligned to their sizes",
+        "a packed struct with a struct, array or vector at an address that its parts do not allow",
         "other GPUs read and write memory in aligned numbers",
         "order the members by size, or put explicit padding between them",
     ),
