@@ -107,7 +107,7 @@ def shown(node: object) -> str:
         case tree.VariableDeclaration():
             return _variable(node)
         case _:
-            return _literal(node) or _type(node)
+            return _literal(node) or _allocation(node) or _type(node)
 
 
 def _capture(node: tree.Capture) -> str:
@@ -168,3 +168,15 @@ def _variable(node: tree.VariableDeclaration) -> str:
 
 def _list(nodes: object) -> str:
     return ", ".join(shown(node) for node in nodes)  # type: ignore[attr-defined]
+
+
+def _allocation(node: object) -> str:
+    match node:
+        case tree.New(kind, count, initializer, place):
+            where = "" if place is None else f"({shown(place)}) "
+            length = "" if count is None else f"[{shown(count)}]"
+            values = "" if initializer is None else f" {shown(initializer)}"
+            return f"new {where}{shown(kind)}{length}{values}"
+        case tree.Delete(operand, array):
+            return f"delete{'[]' * array} {shown(operand)}"
+    return ""

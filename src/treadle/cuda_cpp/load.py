@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from treadle.cuda_cpp.module import CudaModule
     from treadle.cuda_cpp.semantics.types import Double
 
+HEAP_BYTES = 8 << 20  # as on CUDA
 _NO_FILE = "<cuda source>"  # the file name of a source that is given as text
 SUFFIXES = (".cu", ".cuh", ".cpp", ".cc", ".cxx", ".c", ".h", ".hpp")
 
@@ -33,6 +34,7 @@ def cuda_module(
     warp_synchronous: bool = False,
     skip_missing_headers: bool = False,
     double: Double = "double",
+    heap_bytes: int = HEAP_BYTES,
 ) -> CudaModule:
     """The kernels of CUDA C++ source: a `str` is the text itself, a `pathlib.Path` a file.
 
@@ -51,6 +53,9 @@ def cuda_module(
     and a float's range: a `double *` takes float32 arrays whose last axis is 2, and NumPy's float64
     arrays.
 
+    `heap_bytes` is the memory that `malloc` and `new` of kernels have on each device, as
+    `cudaLimitMallocHeapSize` on CUDA.
+
     >>> module = cuda_module('''
     ... __global__ void scale(float *x, float factor, int n) {
     ...     int i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -63,6 +68,8 @@ def cuda_module(
         raise TreadleError(f'double is "double", "float" or "pair", not {double!r}')
     text, file = _text_of(source)
     macros = _defines(defines or {})
+    if heap_bytes != HEAP_BYTES:
+        macros[_HEAP_WORDS] = str(_heap_words(heap_bytes))
     folders = _folders((include,) if isinstance(include, (str, os.PathLike)) else include)
 
     from treadle.cuda_cpp import kept_files
@@ -79,6 +86,15 @@ def cuda_module(
             return CudaModule(load(parsed, file, double), file, fastmath, warp_synchronous)
     except CompileError as error:
         raise shortened(error)  # noqa: B904 - it is the same error
+
+
+_HEAP_WORDS = "__treadle_heap_words"  # of source/library/heap.cuh: 32 blocks of 32 bytes each
+
+
+def _heap_words(size: int) -> int:
+    if isinstance(size, bool) or not isinstance(size, int) or not 1024 <= size <= 1 << 30:
+        raise TreadleError(f"heap_bytes is an integer from 1024 to {1 << 30:,}, not {size!r}")
+    return -(-size // 1024)
 
 
 @contextmanager

@@ -53,6 +53,12 @@ from treadle.cuda_cpp.syntax import tree
         ("true || false", "(true || false)"),
         ("::f(a)", "::f(a)"),
         ("a::b::c", "a::b::c"),
+        ("new int[a + 3] + b", "(new int[(a + 3)] + b)"),
+        ("new (p) float(3)", "new (p) float {3}"),
+        ("new float *", "new pointer to float"),
+        ("new int2{1, a}", "new int2 {1, a}"),
+        ("delete p, b", "(delete p , b)"),
+        ("delete[] a++", "delete[] (a++)"),
     ],
 )
 def test_operators_group_as_in_cpp(text: str, wanted: str) -> None:
@@ -214,10 +220,6 @@ def test_what_is_no_literal(text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "construct"),
     [
-        ("new int[3]", "new"),
-        ("new (p) S(3)", "new"),
-        ("delete p", "delete"),
-        ("delete[] p", "delete"),
         ("throw 3", "throw"),
         ("a ? b : throw 3", "throw"),
         ("dynamic_cast<S *>(p)", "dynamic_cast"),

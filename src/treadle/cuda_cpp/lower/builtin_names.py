@@ -8,7 +8,14 @@ from typing import Any
 
 from treadle.core.source import Span
 from treadle.cuda_cpp.builtins.tables import FUNCTIONS, OUTPUTS, REFUSED
-from treadle.cuda_cpp.lower import debugging, images, memory, shared_addresses, synchronization
+from treadle.cuda_cpp.lower import (
+    debugging,
+    heap,
+    images,
+    memory,
+    shared_addresses,
+    synchronization,
+)
 from treadle.cuda_cpp.lower.arithmetic import constant
 from treadle.cuda_cpp.lower.builtin_calls import Handler, call_function, call_with_outputs, vector
 from treadle.cuda_cpp.lower.context import Context
@@ -22,6 +29,7 @@ from treadle.ir import nodes as n
 from treadle.ir import types as ir
 
 _HANDLERS: dict[str, Handler] = {
+    **heap.HANDLERS,
     **images.HANDLERS,
     **memory.HANDLERS,
     **debugging.HANDLERS,
@@ -38,7 +46,7 @@ VARIABLES = {
     "__treadle_carry": "",
 }
 _REFUSED_FUNCTIONS = {
-    **dict.fromkeys(("malloc", "free", "calloc", "realloc", "alloca"), "malloc"),
+    **dict.fromkeys(("calloc", "realloc", "alloca"), "malloc"),
     **dict.fromkeys(
         ("texCubemap", "texCubemapLayered", "tex2Dgather", "tex2DGrad", "tex3DGrad"), "texture"
     ),

@@ -25,6 +25,7 @@ from treadle.cuda_cpp.semantics.types import (
     ClassType,
     CppType,
     NumberTypes,
+    Pointer,
 )
 from treadle.cuda_cpp.syntax import tree
 from treadle.ir import nodes as n
@@ -452,6 +453,21 @@ class Context:
 def key_of(cx: Context, declaration: tree.VariableDeclaration | tree.Parameter) -> Any:
     """The key of a variable, which is the same in each run of the lowering."""
     return (cx.path, id(declaration))
+
+
+def completed(cx: Context, type: CppType) -> CppType:
+    """The type of a member; of a pointer to a class that was not complete where the member was
+    declared, such as its own class, the pointer to the class."""
+    if not isinstance(type, Pointer):
+        return type
+    to = type.to
+    if isinstance(to, Pointer):
+        inner = completed(cx, to)
+        return type if inner is to else Pointer(inner, type.const)
+    if not isinstance(to, ClassType) or to.scope is not None or to.fields:
+        return type
+    known = cx.lowering.classes.get(cx.lowering.incomplete.get(to.name))
+    return Pointer(known, type.const) if isinstance(known, ClassType) else type
 
 
 def tree_made(cx: Context, key: Any, origin: Any, make: Callable[[], Any]) -> Any:

@@ -11,7 +11,7 @@ from dataclasses import replace
 from treadle.core.errors import CompileError
 from treadle.core.source import Span
 from treadle.cuda_cpp.lower.arithmetic import cast, constant, folded, minus, over, wider
-from treadle.cuda_cpp.lower.context import Context
+from treadle.cuda_cpp.lower.context import Context, completed
 from treadle.cuda_cpp.lower.objects import load, load_by_fields, member, subscript
 from treadle.cuda_cpp.lower.pointers import (
     ZERO,
@@ -440,6 +440,9 @@ def _hint(given: CppType, type: CppType) -> str:
 
 
 def _to_pointer(cx: Context, value: Value, type: Pointer, span: Span) -> Value:
+    whole = completed(cx, type)
+    assert isinstance(whole, Pointer)
+    type = whole
     if isinstance(value, Null) or (isinstance(value, Rvalue) and value.literal_zero):
         return PointerValue((NullTarget(),), ZERO, unit_of(type.to), type.to)
     if isinstance(value, Text):

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from treadle.core.source import Span
-from treadle.cuda_cpp.lower import builtin_names
+from treadle.cuda_cpp.lower import allocation, builtin_names
 from treadle.cuda_cpp.lower.arithmetic import constant
 from treadle.cuda_cpp.lower.calls import call, construct, operator_call
 from treadle.cuda_cpp.lower.classes import find_bits, find_field, has_field
@@ -496,6 +496,8 @@ HANDLERS: dict[type, Callable[[Context, Any], Value]] = {
     tree.Member: lower_member,
     tree.Cast: _cast,
     tree.Construct: _construct,
+    tree.New: allocation.new,
+    tree.Delete: allocation.delete,
     tree.InitializerList: _initializer_list,
     tree.SizeOf: _size_of,
     tree.OffsetOf: _offset_of,

@@ -9,7 +9,7 @@ from treadle.core.source import Span
 from treadle.cuda_cpp.lower.arithmetic import cast, constant, is_constant, plus, zero_of
 from treadle.cuda_cpp.lower.bit_fields import as_bits, joined, replaced
 from treadle.cuda_cpp.lower.choices import for_each_choice
-from treadle.cuda_cpp.lower.context import Context, LowerAgain
+from treadle.cuda_cpp.lower.context import Context, LowerAgain, completed
 from treadle.cuda_cpp.lower.parameter_values import read_parameter
 from treadle.cuda_cpp.lower.pointers import (
     ZERO,
@@ -335,6 +335,7 @@ def _copy_items(cx: Context, target: Value, source: Value, type: ArrayOf, span: 
 
 def member(cx: Context, value: Value, name: str, type: CppType, span: Span) -> Value:
     """The member variable `name` of type `type` of an object or value."""
+    type = completed(cx, type)
     match value:
         case Lvalue(place, owner, const):
             if isinstance(owner, ClassType) and owner.is_union:

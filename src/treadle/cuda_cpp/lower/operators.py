@@ -60,6 +60,7 @@ from treadle.cuda_cpp.lower.values import (
     PointerValue,
     PointerVariable,
     Rvalue,
+    ScatteredLvalue,
     SplitArray,
     SplitStruct,
     Target,
@@ -471,6 +472,9 @@ def initialize(cx: Context, target: Value, value: Value, span: Span) -> Value:
 
 def put(cx: Context, target: Value, value: Value, type: CppType, span: Span) -> None:
     """Copy an object as its bytes."""
+    if isinstance(target, (Lvalue, ChoiceLvalue, ScatteredLvalue)) and holds_pointer(type):
+        _keep(cx, target, value, span)
+        return
     if isinstance(type, (ArrayOf, ClassType)) and not isinstance(target, SplitStruct):
         copy_object(cx, target, value, type, span)
     else:
@@ -486,7 +490,7 @@ def _store(cx: Context, target: Value, value: Value, span: Span) -> Value:
         return target
     if isinstance(target, SplitStruct):
         return _assign_fields(cx, target, value, span)
-    if isinstance(target, (Lvalue, ChoiceLvalue)) and holds_pointer(target.type):
+    if isinstance(target, (Lvalue, ChoiceLvalue, ScatteredLvalue)) and holds_pointer(target.type):
         return _keep(cx, target, value, span)
     if not isinstance(target, OBJECTS):
         raise cx.error(f"{describe(target)} cannot be assigned to", span)
@@ -498,7 +502,9 @@ def _store(cx: Context, target: Value, value: Value, span: Span) -> Value:
     return target
 
 
-def _keep(cx: Context, target: Lvalue | ChoiceLvalue, value: Value, span: Span) -> Value:
+def _keep(
+    cx: Context, target: Lvalue | ChoiceLvalue | ScatteredLvalue, value: Value, span: Span
+) -> Value:
     """Assign to a pointer in memory, or to a struct with pointers there."""
     refuse_const(cx, target, span)
     if isinstance(target, ChoiceLvalue):
@@ -508,6 +514,7 @@ def _keep(cx: Context, target: Lvalue | ChoiceLvalue, value: Value, span: Span) 
         )
         return target
     if isinstance(target.type, Pointer):
+        assert isinstance(target, Lvalue)  # pointers are aligned
         pointer = pointer_of(cx, convert(cx, value, target.type, span))
         if pointer is None:
             raise cx.error(f"{describe(value)} is not a pointer to {target.type.to}", span)

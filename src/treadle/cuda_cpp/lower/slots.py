@@ -37,7 +37,7 @@ from treadle.ir.traverse import root_of
 _ZERO = n.Constant(0, ir.I32)
 
 
-def key_of_slot(place: n.Place) -> SlotKey:
+def key_of_slot(cx: Context, place: n.Place) -> SlotKey:
     """What a pointer in memory is known by: its memory, and the members that lead to it."""
     names: list[str] = []
     one = place
@@ -46,8 +46,12 @@ def key_of_slot(place: n.Place) -> SlotKey:
             names.append(one.name)
         one = one.base
     root = root_of(place)
-    name = root.memory if isinstance(root, n.Element) else f"variable {root.name}"
-    return name, tuple(reversed(names))
+    if not isinstance(root, n.Element):
+        return f"variable {root.name}", ()
+    own = cx.lowering.memory_targets.get(root.memory)
+    if own is not None and own.element != SLOT and not isinstance(own.element, ir.Struct):
+        return root.memory, ()  # of memory without a type, such as the heap
+    return root.memory, tuple(reversed(names))
 
 
 def _read(place: n.Place, span: Span) -> n.Load:
@@ -60,12 +64,12 @@ def targets_of_slot(cx: Context, place: n.Place) -> list[Target]:
     root = root_of(place)
     if isinstance(root, n.Element) and root.type == SLOT:
         own = cx.lowering.memory_targets.get(root.memory)
-        if own is not None and own.element != SLOT:
+        if own is not None and isinstance(own.element, ir.Struct):
             raise cx.error(
                 f"a pointer in the memory {root.memory} is accessed here by its address or as "
                 "another type: name the member of the struct or union that it is"
             )
-    return cx.lowering.facts.slots.setdefault(key_of_slot(place), [])
+    return cx.lowering.facts.slots.setdefault(key_of_slot(cx, place), [])
 
 
 def load_slot(cx: Context, value: Lvalue | ChoiceLvalue) -> PointerValue:

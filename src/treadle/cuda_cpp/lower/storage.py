@@ -8,7 +8,7 @@ from typing import Any
 
 from treadle.core.source import Span
 from treadle.cuda_cpp.lower.arithmetic import constant
-from treadle.cuda_cpp.lower.context import Context
+from treadle.cuda_cpp.lower.context import Context, completed
 from treadle.cuda_cpp.lower.conversions import convert, rvalue
 from treadle.cuda_cpp.lower.objects import copy_object, store, subscript
 from treadle.cuda_cpp.lower.operators import assign_pointer
@@ -129,6 +129,7 @@ def declare_object(
     cx: Context, name: str, type: CppType, key: Any, value: Value | None, span: Span
 ) -> Any:
     """A new object of a thread, initialized with a value if given."""
+    type = completed(cx, type)
     if isinstance(type, Reference):
         return value  # what a member refers to; None until it is initialized
     if isinstance(type, Pointer):

@@ -21,7 +21,7 @@ _FOLDER = Path(__file__).parent / "library"
 # The parts of each namespace, in their order in a file: each may include earlier ones.
 _PARTS = {
     # what nvcc declares itself
-    "": ("atomics.cuh", "ptx.cuh", "ptx_halves.cuh", "texture.cuh"),
+    "": ("atomics.cuh", "heap.cuh", "ptx.cuh", "ptx_halves.cuh", "texture.cuh"),
     "std": (
         "type_traits.cuh", "limits.cuh", "utility.cuh", "array.cuh", "bit.cuh", "algorithm.cuh",
         "complex.cuh", "functional.cuh", "tuple.cuh",
@@ -101,6 +101,8 @@ def parts_for(texts: Sequence[str], asked: set[str], included: set[str]) -> list
     for space in ("", "std", *sorted(included - {"", "std"})):
         named = _named(texts, space)
         wanted |= {file for file in _PARTS[space] if not named.isdisjoint(_declared(file))}
+    if not {"new", "delete"}.isdisjoint(texts):
+        wanted.add("heap.cuh")
     if "asm" in texts:
         wanted.add("ptx.cuh")
         if any("f16" in text for text in texts if text[:1] == '"'):

@@ -141,6 +141,8 @@ class _Reader:
         text = definitions(defines, place, self.diagnostics)
         if text:
             self.read(self.files.main(text, "<defines>"))
+        ours = {name: one for name, one in self.macros.items() if name.startswith("__treadle")}
+        self.own_macros |= ours
         for name in ALWAYS_INCLUDED:
             self.read(self.files.built_in(f"<{name}>", header_text(name)))
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from treadle.core.source import Span
 from treadle.cuda_cpp.source.tokens import NUMBER, STRING
-from treadle.cuda_cpp.syntax import initializers, literals, names, tree
+from treadle.cuda_cpp.syntax import declarators, initializers, literals, names, tree
 from treadle.cuda_cpp.syntax.cursor import CLASS_TEMPLATE, TYPE, Cursor
 from treadle.cuda_cpp.syntax.keywords import FUNDAMENTAL_WORDS
 from treadle.cuda_cpp.syntax.lookahead import known_as, type_end
@@ -212,26 +212,44 @@ def _size_of(c: Cursor) -> tree.Expression:
 def _new(c: Cursor) -> tree.Expression:
     span = c.span
     c.index += 1
-    if c.text == "(":
-        c.index = c.closing(c.index, "new") + 1
-    end, _ = type_end(c, c.index)
-    if end < 0 and c.text != "(":
+    place = None
+    if c.text == "(" and type_end(c, c.closing(c.index, "new") + 1)[0] > 0:
+        c.index += 1
+        place = c.grammar.bracketed(c)
+        c.expect(")", "after the place of new")
+    enclosed = c.accept("(")
+    found = c.grammar.specifiers(c).type
+    if found is None:
         raise c.problem(f"expected a type after 'new', found {c.found()}")
-    c.index = max(end, c.index)
-    while c.text in ("[", "(", "{"):
-        c.index = c.closing(c.index, "new") + 1
-    return tree.Refused("new", span)
+    made = declarators.pointers(c, found)
+    if enclosed:
+        c.expect(")", "after the type of new")
+    count = None
+    if c.accept("["):
+        count = c.grammar.bracketed(c)
+        c.expect("]", "after the length of new")
+        if c.text == "[":
+            raise c.problem("new of an array of arrays: give one length, the product")
+    initializer = None
+    if c.text == "{":
+        initializer = initializers.braces(c)
+    elif c.accept("("):
+        items = initializers.arguments(c, ")")
+        initializer = tree.InitializerList(tuple(items), (), span, False)
+    functions = () if place is not None else (tree.Name("malloc"),)
+    return tree.New(made, count, initializer, place, functions, span)
 
 
 def _delete(c: Cursor) -> tree.Expression:
     span = c.span
     c.index += 1
-    if c.accept("["):
+    array = c.accept("[")
+    if array:
         c.expect("]", "after 'delete['")
     c.deeper()
-    c.grammar.unary(c)
+    operand = c.grammar.unary(c)
     c.levels -= 1
-    return tree.Refused("delete", span)
+    return tree.Delete(operand, bool(array), (tree.Name("__treadle_give_back"),), span)
 
 
 def _throw(c: Cursor) -> tree.Expression:

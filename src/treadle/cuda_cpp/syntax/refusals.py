@@ -47,20 +47,10 @@ REFUSALS = {
         "device code has no exceptions, not on CUDA either",
         "return an error value, or write it to memory; assert stops a kernel",
     ),
-    "new": Refusal(
-        "new",
-        "there is no heap inside a kernel on other GPUs",
-        "use an array of constant size, __shared__ memory, or a buffer passed to the kernel",
-    ),
-    "delete": Refusal(
-        "delete",
-        "there is no heap inside a kernel on other GPUs",
-        "use an array of constant size, __shared__ memory, or a buffer passed to the kernel",
-    ),
     "malloc": Refusal(
-        "malloc and free in device code",
-        "there is no heap inside a kernel on other GPUs",
-        "use an array of constant size, __shared__ memory, or a buffer passed to the kernel",
+        "calloc, realloc and alloca in device code",
+        "CUDA's device code has malloc and free only",
+        "use malloc, or an array of constant size",
     ),
     "virtual": Refusal(
         "a virtual function",

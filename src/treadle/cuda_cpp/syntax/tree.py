@@ -272,6 +272,28 @@ class Construct:
 
 
 @dataclass(frozen=True, slots=True)
+class New:
+    """`new type(…)`, `new type[count]` or `new (place) type(…)`. `functions` are what it calls."""
+
+    type: TypeTree
+    count: Expression | None = None
+    initializer: InitializerList | None = None
+    place: Expression | None = None
+    functions: tuple[Name, ...] = ()
+    span: Span = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Delete:
+    """`delete operand`, or `delete[] operand` of an `array`. `functions` are what it calls."""
+
+    operand: Expression
+    array: bool = False
+    functions: tuple[Name, ...] = ()
+    span: Span = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
 class InitializerList:
     """`{a, b, c}`; `names` are the designators (`.x = a`), None for items without one. The
     initializer `(a, b, c)` of a variable is one without `braces`."""
@@ -357,7 +379,7 @@ class Refused:
 Expression: TypeAlias = (
     IntegerLiteral | FloatLiteral | CharacterLiteral | StringLiteral | BoolLiteral | NullLiteral
     | This | Name | Unary | Postfix | Binary | Assign | Conditional | Call | Subscript | Member
-    | Cast | Construct | SizeOf | OffsetOf | StatementExpression | PackExpansion
+    | Cast | Construct | New | Delete | SizeOf | OffsetOf | StatementExpression | PackExpansion
     | Fold | Lambda | Refused
 )  # fmt: skip
 EXPRESSIONS = get_args(Expression)

@@ -1,0 +1,130 @@
+"""`new` and `delete`: memory from the heap, and constructors and destructors."""
+
+from __future__ import annotations
+
+from treadle.cuda_cpp.lower.arithmetic import cast, constant, times
+from treadle.cuda_cpp.lower.context import Context
+from treadle.cuda_cpp.lower.conversions import convert, is_not_null, number
+from treadle.cuda_cpp.lower.dispatch import lower
+from treadle.cuda_cpp.lower.evaluation_order import arguments
+from treadle.cuda_cpp.lower.heap import call_library, give_back
+from treadle.cuda_cpp.lower.initializers import fill, from_list
+from treadle.cuda_cpp.lower.names import resolve
+from treadle.cuda_cpp.lower.objects import subscript
+from treadle.cuda_cpp.lower.operators import initialize
+from treadle.cuda_cpp.lower.pointers import ZERO, as_pointer_to, follow, pointer_of
+from treadle.cuda_cpp.lower.special_members import (
+    has_constructors,
+    has_default_constructor,
+    lifetime_of,
+)
+from treadle.cuda_cpp.lower.values import (
+    NullTarget,
+    PointerValue,
+    Rvalue,
+    Value,
+    describe,
+)
+from treadle.cuda_cpp.semantics.types import (
+    SIZE,
+    VOID,
+    ArrayOf,
+    ClassType,
+    CppType,
+    Void,
+    size_of,
+)
+from treadle.cuda_cpp.syntax import tree
+from treadle.ir import nodes as n
+from treadle.ir import types as ir
+
+
+def new(cx: Context, node: tree.New) -> Value:
+    """`new T(…)`, `new T[count]`, and `new (place) T(…)`."""
+    type = resolve(cx, node.type)
+    if isinstance(type, (ArrayOf, Void)):
+        raise cx.error(f"new {type}: give the length in brackets, new T[n]", node.span)
+    count: n.Expression | None = None
+    if node.count is not None:
+        count = cx.let(cast(number(cx, lower(cx, node.count), node.span)[0], ir.I32))
+    if node.place is not None:
+        found = pointer_of(cx, lower(cx, node.place))
+        if found is None:
+            raise cx.error("new (place) takes a pointer", node.span)
+        pointer = as_pointer_to(found, type)
+        _construct(cx, pointer, type, count, node)
+        return pointer
+    size = times(count if count is not None else constant(1, ir.I32), size_of(type))
+    made = pointer_of(cx, call_library(cx, "malloc", [Rvalue(cast(size, ir.U64), SIZE)], node.span))
+    assert made is not None
+    pointer = as_pointer_to(made, type)
+    with cx.separate_block() as body:
+        _construct(cx, _in_heap(pointer), type, count, node)
+    if body:
+        cx.emit(n.If(is_not_null(cx, pointer, node.span), tuple(body), (), node.span))
+    return pointer
+
+
+def _in_heap(pointer: PointerValue) -> PointerValue:
+    """A pointer that is known to point into the heap."""
+    found = [one for one in pointer.targets if not isinstance(one, NullTarget)]
+    if not found:  # in the first run
+        return pointer
+    return PointerValue((found[0],), pointer.offset, pointer.unit, pointer.to)
+
+
+def _construct(
+    cx: Context, pointer: PointerValue, type: CppType, count: n.Expression | None, node: tree.New
+) -> None:
+    """Initialize the objects at a pointer."""
+    if count is not None:
+        if not isinstance(type, ClassType) or not has_default_constructor(type):
+            if node.initializer is not None:
+                raise cx.error("new T[n] with initial values: assign them in a loop", node.span)
+            return
+        variable = n.Variable(cx.lowering.unique("item"), ir.I32, node.span)
+        with cx.separate_block() as body:
+            item = subscript(cx, pointer, variable, node.span)
+            cx.rules.run_constructor(cx, item, type, [], node.span)
+        cx.emit(n.For(variable, ZERO, count, 1, tuple(body), span=node.span))
+        return
+    written = node.initializer
+    place = follow(cx, pointer, node.span)
+    if isinstance(type, ClassType) and has_constructors(type):
+        items = () if written is None else written.items
+        cx.rules.run_constructor(cx, place, type, arguments(cx, items, type), node.span)
+    elif written is not None and (written.braces or isinstance(type, ClassType)):
+        if len(written.items) == 1 and not written.braces:
+            initialize(cx, place, lower(cx, written.items[0]), node.span)
+        elif isinstance(type, ClassType):
+            fill(cx, place, type, written, node.span)
+        else:
+            initialize(cx, place, from_list(cx, type, written, node.span), node.span)
+    elif written is not None:
+        value: Value = Rvalue(constant(0, ir.I32), VOID, literal_zero=True)
+        if written.items:
+            value = convert(cx, lower(cx, written.items[0]), type, node.span)
+        else:
+            value = cx.rules.construct(cx, type, [], node.span)
+        initialize(cx, place, value, node.span)
+    elif isinstance(type, ClassType) and has_default_constructor(type):
+        cx.rules.run_constructor(cx, place, type, [], node.span)
+
+
+def delete(cx: Context, node: tree.Delete) -> Value:
+    """`delete p` and `delete[] p`."""
+    value = lower(cx, node.operand)
+    pointer = pointer_of(cx, value)
+    if pointer is None:
+        raise cx.error(f"delete takes a pointer, not {describe(value)}", node.span)
+    if lifetime_of(pointer.to).ends:
+        if node.array:
+            raise cx.error(
+                "delete[] of objects whose destructors do something: the number of objects is not "
+                "kept here. Delete them one by one",
+                node.span,
+            )
+        with cx.separate_block() as body:
+            cx.rules.destroy(cx, follow(cx, pointer, node.span), pointer.to, node.span)
+        cx.emit(n.If(is_not_null(cx, pointer, node.span), tuple(body), (), node.span))
+    return give_back(cx, pointer, node.span)

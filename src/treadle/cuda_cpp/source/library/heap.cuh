@@ -1,0 +1,83 @@
+// The heap of malloc and new: blocks of 32 bytes, and a bit for each that is taken. A piece begins
+// with 16 bytes, whose first word is the number of its blocks. Block 0 is never given away.
+#pragma once
+#ifndef __treadle_heap_words
+#define __treadle_heap_words 8192
+#endif
+__device__ unsigned int __treadle_heap_taken[__treadle_heap_words] = {1u};
+__device__ uint4 __treadle_heap[__treadle_heap_words * 64];
+
+// The first of up to 32 blocks, which have bits in one word; 0 if there are none.
+__device__ inline unsigned int __treadle_take_bits(unsigned int count) {
+    unsigned int mask = count == 32u ? 0xffffffffu : (1u << count) - 1u;
+    unsigned int thread = threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * (threadIdx.z + blockIdx.x));
+    unsigned int word = thread % (unsigned int)__treadle_heap_words, found = 0u;
+    for (unsigned int step = 0; step < __treadle_heap_words && found == 0u; step++) {
+        unsigned int taken = atomicOr(&__treadle_heap_taken[word], 0u);
+        bool full = false;
+        while (!full && found == 0u) {
+            unsigned int runs = ~taken;  // bit i: the blocks from i on are free, as many as `length`
+            for (unsigned int length = 1u; length < count;) {
+                unsigned int more = min(length, count - length);
+                runs &= runs >> more;
+                length += more;
+            }
+            full = runs == 0u;
+            if (!full) {
+                unsigned int first = __ffs((int)runs) - 1;
+                unsigned int before = atomicCAS(&__treadle_heap_taken[word], taken, taken | mask << first);
+                if (before == taken)
+                    found = 32u * word + first;
+                taken = before;
+            }
+        }
+        word = word + 1u == __treadle_heap_words ? 0u : word + 1u;
+    }
+    return found;
+}
+// The first of more blocks, in whole words. Others may hold words for a moment that they give back.
+__device__ inline unsigned int __treadle_take_words(unsigned int words) {
+    unsigned int found = 0u;
+    for (int attempt = 0; attempt < 4 && found == 0u; attempt++) {
+        unsigned int run = 0u;
+        for (unsigned int word = 1u; word < __treadle_heap_words && found == 0u; word++) {
+            if (atomicCAS(&__treadle_heap_taken[word], 0u, 0xffffffffu) == 0u) {
+                run++;
+                if (run == words)
+                    found = 32u * (word + 1u - words);
+            } else {
+                for (; run > 0u; run--)
+                    atomicExch(&__treadle_heap_taken[word - run], 0u);
+            }
+        }
+        if (found == 0u)
+            for (; run > 0u; run--)
+                atomicExch(&__treadle_heap_taken[__treadle_heap_words - run], 0u);
+    }
+    return found;
+}
+__device__ inline void *malloc(size_t bytes) {
+    unsigned int count = bytes > 1024u * (size_t)__treadle_heap_words ? 0u : ((unsigned int)bytes + 47u) / 32u;
+    unsigned int first = 0u;
+    if (count > 32u)
+        first = __treadle_take_words((count + 31u) / 32u);
+    else if (count > 0u)
+        first = __treadle_take_bits(count);
+    uint4 *piece = 0;
+    if (first != 0u) {
+        piece = __treadle_heap + 2u * first;
+        piece->x = count;
+        piece++;
+    }
+    return piece;
+}
+__device__ inline void __treadle_give_back(uint4 *piece) {
+    unsigned int count = piece[-1].x, first = (unsigned int)(piece - __treadle_heap) / 2u;
+    if (count > 32u) {
+        for (unsigned int word = first / 32u; word < first / 32u + (count + 31u) / 32u; word++)
+            atomicExch(&__treadle_heap_taken[word], 0u);
+    } else {
+        unsigned int mask = count == 32u ? 0xffffffffu : (1u << count) - 1u;
+        atomicAnd(&__treadle_heap_taken[first / 32u], ~(mask << first % 32u));
+    }
+}

@@ -1,0 +1,117 @@
+"""The heap of kernels: new, delete, malloc and free."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import treadle as td
+from treadle.core.errors import CompileError, TreadleError
+
+SOURCE = """
+struct Node {
+    int value;
+    Node *next;
+    Node(int v, Node *n) : value(v), next(n) {}
+};
+__global__ void lists(int *out)
+{
+    int t = blockIdx.x * blockDim.x + threadIdx.x, sum = 0;
+    Node *head = nullptr;
+    for (int i = 0; i <= t % 7; i++) head = new Node(t + i, head);
+    while (head) {
+        sum = sum * 3 + head->value;
+        Node *next = head->next;
+        delete head;
+        head = next;
+    }
+    out[t] = sum;
+}
+struct Counter { short n = 5; float3 at; __device__ ~Counter() { n = 0; } };
+__global__ void arrays(float *out, int n)
+{
+    int t = threadIdx.x;
+    float *a = new float[n + t], s = 0;
+    unsigned char *c = (unsigned char *)malloc(5);
+    Counter *counter = new Counter;
+    int *one = new int(t), *zero = new int(), *none = nullptr;
+    for (int i = 0; i < n + t; i++) a[i] = i;
+    for (int i = 0; i < 5; i++) c[i] = t + i;
+    counter->at.y = 0.5f;
+    for (int i = 0; i < n + t; i++) s += a[i];
+    out[t] = s + c[4] + counter->at.y + counter->n + *one + *zero;
+    delete[] a;
+    delete counter;
+    delete one;
+    delete zero;
+    delete none;
+    free(c);
+}
+__global__ void large(int *out)
+{
+    char *p = (char *)malloc(2000), *q = (char *)malloc(100000);
+    out[0] = p != nullptr;
+    out[1] = q == nullptr;
+    if (p) p[1999] = 3;
+    out[2] = p[1999];
+    free(p);
+    free(q);
+}
+__global__ void shared_pointer(int *out)
+{
+    __shared__ int *data;
+    if (threadIdx.x == 0) data = new int[blockDim.x];
+    __syncthreads();
+    data[threadIdx.x] = threadIdx.x * 2;
+    __syncthreads();
+    out[threadIdx.x] = data[blockDim.x - 1 - threadIdx.x];
+    __syncthreads();
+    if (threadIdx.x == 0) delete[] data;
+}
+__global__ void placed(float *out) { float2 *p = new (out) float2{1, 2}; p->y += 1; }
+__global__ void leak(int *out) { out[threadIdx.x] = new int != nullptr; }
+__global__ void wrong(int *out) { free(out); }
+__global__ void ends(int n) { Counter *c = new Counter[n]; delete[] c; }
+"""
+
+
+def _sum_of_list(t: int) -> int:
+    total = 0
+    for value in range(t + t % 7, t - 1, -1):
+        total = total * 3 + value
+    return total
+
+
+def test_pieces_are_taken_and_given_back(device):
+    module = td.cuda_module(SOURCE, heap_bytes=1 << 15)  # too little for all launches together
+    out = np.zeros(64, np.int32)
+    sums, found, flags = np.zeros(8, np.float32), np.zeros(8, np.int32), np.zeros(3, np.int32)
+    for _ in range(6):
+        module.lists[2, 32](out)
+        module.arrays[1, 8](sums, 40)
+        module.large[1, 1](flags)
+        module.shared_pointer[1, 8](found)
+        assert out.tolist() == [_sum_of_list(t) for t in range(64)]
+        assert sums.tolist() == [sum(range(40 + t)) + t + 4 + 0.5 + 5 + t for t in range(8)]
+        assert flags.tolist() == [1, 1, 3]
+        assert found.tolist() == list(range(14, -1, -2))
+    pair = np.zeros(2, np.float32)
+    module.placed[1, 1](pair)
+    assert pair.tolist() == [1, 3]
+
+
+def test_a_full_heap_gives_null(device):
+    module = td.cuda_module(SOURCE, heap_bytes=2048)  # 64 blocks, of which one is never given
+    out = np.zeros(100, np.int32)
+    module.leak[1, 100](out)
+    assert out.sum() == 63
+
+
+def test_what_is_refused(device):
+    module = td.cuda_module(SOURCE)
+    with pytest.raises(CompileError, match=r"free and delete take what malloc and new of the same"):
+        module.wrong.source("ir")
+    with pytest.raises(CompileError, match=r"delete\[\] of objects whose destructors do something"):
+        module.ends.source("ir")
+    with pytest.raises(TreadleError, match=r"heap_bytes is an integer from 1024 to .*, not 0"):
+        td.cuda_module(SOURCE, heap_bytes=0)
