@@ -44,7 +44,7 @@ CONSTRUCTS = [
     ("throw", kernel("if (n) /**/throw 1;"), "throw: device code has no exceptions.*; return"),
     ("calloc", kernel("float *p = (float *)/**/calloc(4, 4);"),
      "calloc: calloc, realloc and alloca .*; use malloc"),
-    ("free", kernel("/**/free(x);"), "free and delete take what malloc and new of the same kernel gave"),
+    ("free", kernel("/**/free(x);"), "free and delete take what malloc and new of the same"),
     ("a virtual method",
      kernel("A a; x[0] = a./**/f();", "struct A { virtual __device__ int f() { return 1; } };"),
      "a virtual function: .*; use a template parameter"),
