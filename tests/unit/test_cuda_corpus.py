@@ -147,8 +147,8 @@ def test_what_is_accepted():
     """A kernel counts once; it is accepted by a target if any file that has it is."""
     made = acceptance_table.counts(ACCEPTED)
     assert made == {
-        "files": 2, "parsed": 1, "kernels": 3, "browser": 1, "narrow": 2, "native": 3, "ptx": 2,
-        "cpu": 2,
+        "files": 2, "parsed": 1, "kernels": 3, "apart": 0, "browser": 1, "narrow": 2, "native": 3,
+        "ptx": 2, "cpu": 2,
     }  # fmt: skip
     words = acceptance_table.table({"project": ACCEPTED})
     assert "1 kernels (1 browser, 1 narrow, 1 ptx, 1 cpu): … is not declared" in words
@@ -199,5 +199,5 @@ def test_the_page(monkeypatch, tmp_path):
     text = page.PAGE.read_text(encoding="utf-8")
     assert "| **agrees** on `cpu` | 1 (" in text
     assert r"2 of 9 elements \| differ" in text
-    assert "| project | 1 of 2 | 3 | 1 (33%) | 3 (100%) | 2 (67%) | 2 (67%) |" in text
-    assert "| … is not declared | 1 | 0 | 1 | 1 |" in text
+    assert "| project | 1 of 2 | 3 | 0 | 1 (33/33 %) | 2 (67/67 %) | 3 (100/100 %) |" in text
+    assert "| … is not declared | 1 | 1 | 0 | 1 | 1 |" in text

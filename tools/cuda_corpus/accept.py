@@ -28,6 +28,7 @@ from typing import Any
 from benchmarks.harness import RESULTS
 from tools.cuda_corpus.acceptance_table import RECORD, recorded, table
 from tools.cuda_corpus.accepted_file import INCLUDED, Unit, tell
+from tools.cuda_corpus.not_compiled import why_not_compiled
 from tools.cuda_corpus.sources import kernels_in, read
 
 UNITS, HEADERS = (".cu",), (".cuh", ".h", ".hpp", ".inl", ".inc")
@@ -291,6 +292,10 @@ def _row(project: Project, worker: _Worker, broken: str) -> Row:
         ]
     else:
         kernels += _not_reached(parsed["names"], kernels, broken)
+    missing = next((one["missing"] for one in lines if "missing" in one), [])
+    for one in kernels:
+        words = one["targets"].get("all", "").split("\n")
+        one["apart"] = why_not_compiled(words[min(1, len(words) - 1)], missing)
     return {
         "file": worker.name,
         "key": worker.key,

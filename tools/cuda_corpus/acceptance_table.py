@@ -39,6 +39,20 @@ def kernels_of(rows: Iterable[Row]) -> dict[Key, dict[str, str]]:
     return found
 
 
+def apart(rows: Sequence[Row]) -> dict[Key, str]:
+    """The kernels that nvcc does not take either, and why: those that no file has accepted."""
+    why: dict[tuple[str, str], str] = {}
+    for row in rows:
+        for one in row["kernels"]:
+            if one.get("apart"):
+                why.setdefault((one["file"], one["name"].rpartition("::")[2]), one["apart"])
+    return {
+        (file, line, name): why[file, short]
+        for (file, line, name), told in kernels_of(rows).items()
+        if (file, short := name.rpartition("::")[2]) in why and all(told.values())
+    }
+
+
 def _by_target(one: Row) -> dict[str, str]:
     told: Mapping[str, str] = one["targets"]
     if "all" in told:
@@ -53,10 +67,23 @@ def counts(rows: Sequence[Row]) -> dict[str, int]:
         "files": len(rows),
         "parsed": sum(not row["problem"] for row in rows),
         "kernels": len(kernels),
+        "apart": len(apart(rows)),
         **{
             target: sum(not told[target] for told in kernels.values()) for target in TARGETS
         },
     }  # fmt: skip
+
+
+def shares(made: Mapping[str, int], target: str) -> str:
+    """The share of a project's kernels that a target accepts, in percent: of all, and of those that
+    nvcc takes.
+
+    >>> shares({"kernels": 200, "apart": 2, "ptx": 190}, "ptx")
+    '95/96 %'
+    """
+    of_all = 100 * made[target] / max(made["kernels"], 1)
+    of_ours = 100 * made[target] / max(made["kernels"] - made["apart"], 1)
+    return f"{of_all:.0f}/{of_ours:.0f} %"
 
 
 @dataclass(slots=True)
@@ -100,15 +127,18 @@ def reasons(found: Mapping[str, Sequence[Row]]) -> list[Reason]:
 
 def table(found: Mapping[str, Sequence[Row]]) -> str:
     """The shares by project, then the reasons, most frequent first."""
-    lines = [f"{'project':<14} {'files':>6} {'parse':>6} {'kernels':>8}"]
-    lines[0] += "".join(f"{target:>14}" for target in TARGETS)
+    lines = [f"{'project':<14} {'files':>6} {'parse':>6} {'kernels':>8} {'apart':>6}"]
+    lines[0] += "".join(f"{target:>16}" for target in TARGETS)
     for name, rows in found.items():
         made = counts(rows)
         line = f"{name:<14} {made['files']:>6} {made['parsed']:>6} {made['kernels']:>8}"
+        line += f" {made['apart']:>6}"
         for target in TARGETS:
-            share = 100 * made[target] / max(made["kernels"], 1)
-            line += f"{made[target]:>8} {share:>3.0f} %"
+            line += f"{made[target]:>7} {shares(made, target):>9}"
         lines.append(line)
+    lines += ["", "% of all, and of those that nvcc takes; apart, as nvcc does not take them:"]
+    for name, rows in found.items():
+        lines += [f"   {name}/{key[0]} {key[2]}: {why}" for key, why in apart(rows).items()]
     lines.append("")
     every = reasons(found)
     for reason in every[:_MOST_REASONS]:
@@ -133,7 +163,10 @@ def recorded(found: Mapping[str, Sequence[Row]]) -> dict[str, Any]:
     ]
     return {
         "date": date.today().isoformat(),
-        "projects": {name: counts(rows) for name, rows in found.items()},
+        "projects": {
+            name: {**counts(rows), "listed": [(k[0], k[2], why) for k, why in apart(rows).items()]}
+            for name, rows in found.items()
+        },
         "reasons": most,
     }
 

@@ -23,6 +23,8 @@ from treadle.codegen.target import find_target
 from treadle.core.dim3 import Dim3
 from treadle.core.errors import CompileError, CompileErrors, TreadleError
 from treadle.core.limits import Limits
+from treadle.cuda_cpp.source.headers import NOT_FOUND, why_missing
+from treadle.cuda_cpp.source.library_headers import library_file
 
 _SECONDS = 15  # of the processor, for one kernel on one target
 _BLOCK, _DYNAMIC = 256, 4096  # threads, and bytes of `extern __shared__`
@@ -85,7 +87,8 @@ def tell(unit: Unit, told: Path) -> None:
             out.flush()
 
         path = unit.root / unit.name
-        defines, folders = _options(unit)
+        defines, folders, missing = _options(unit)
+        say(missing=missing)
         options: dict[str, Any] = {"defines": defines, "include": folders}
         try:
             with _within(2 * _SECONDS):
@@ -264,9 +267,9 @@ def _relative(unit: Unit, file: str) -> str:
 # --- how a file is compiled ----------------------------------------------------------------------
 
 
-def _options(unit: Unit) -> tuple[dict[str, str], list[str]]:
+def _options(unit: Unit) -> tuple[dict[str, str], list[str], list[str]]:
     """Macros and folders: those of a Makefile beside it, and where the headers that it and its
-    headers name lie in the project."""
+    headers name lie in the project; then the headers that it does not have."""
     path = unit.root / unit.name
     defines: dict[str, str] = {}
     folders = [path.parent]
@@ -275,7 +278,7 @@ def _options(unit: Unit) -> tuple[dict[str, str], list[str]]:
             defines, found = makefiles.options(makefile)
             folders += found
             break
-    todo, seen = [path], set[Path]()
+    todo, seen, missing = [path], set[Path](), dict[str, None]()
     while todo:
         file = todo.pop()
         if file in seen or len(seen) > 400:
@@ -290,7 +293,9 @@ def _options(unit: Unit) -> tuple[dict[str, str], list[str]]:
                     folders.append(Path(str(known)[: -len(wanted) - 1]))
             if known is not None:
                 todo.append(known)
-    return defines, [str(one) for one in dict.fromkeys(folders)]
+            elif why_missing(wanted) == NOT_FOUND and library_file(wanted) is None:
+                missing[wanted] = None
+    return defines, [str(one) for one in dict.fromkeys(folders)], list(missing)
 
 
 def _nearest(unit: Unit, wanted: str) -> Path | None:

@@ -142,7 +142,8 @@ class HostCode:
                     return [tuple(one) for one in found if one], position + 1
             elif text in (";", "{") and opening == "<":
                 return None
-            inside += (text in "([{") - (text in ")]}")
+            if text != opening and text not in closing:
+                inside += (text in ("(", "[", "{")) - (text in (")", "]", "}"))
             if text == "," and depth == 1 and not inside:
                 found.append([])
             else:
@@ -182,7 +183,7 @@ class HostCode:
         if len(plain) == 1 and (first[0].isdigit() or first[0] == "."):
             return (_literal(first),)
         if first == "(" and ")" in plain and plain[-1] != ")":  # a cast
-            return _stripped(plain[1 : plain.index(")")])
+            return stripped(plain[1 : plain.index(")")])
         if not first.isidentifier():
             return None
         if plain[1:2] in (("(",), ("{",)) and self._is_class(first):
@@ -191,7 +192,7 @@ class HostCode:
             for end in range(len(plain) - 1, 1, -1):
                 if plain[end] == ">" and plain[end + 1 : end + 2] in (("(",), ("{",)):
                     inner = plain[: end + 1]
-                    return _stripped(plain[2:end]) if first.endswith("_cast") else inner
+                    return stripped(plain[2:end]) if first.endswith("_cast") else inner
             return None
         declared = self._declared_type(first, at)
         if declared is None:
@@ -260,11 +261,11 @@ class HostCode:
             for one in written
         ):
             return None
-        found = _stripped(written)
+        found = stripped(written)
         return (*found, *("*" * stars)) if found and found[0].isidentifier() else None
 
 
-def _stripped(words: Sequence[str]) -> Words:
+def stripped(words: Sequence[str]) -> Words:
     """A type without const and references; `*` stay at its end."""
     stars = [one for one in words if one == "*"]
     plain = [one for one in words if one not in _DECORATION]

@@ -9,7 +9,7 @@ from itertools import islice, pairwise, product
 from pathlib import Path
 from typing import Any
 
-from tools.cuda_corpus.host_code import Block, HostCode, Words
+from tools.cuda_corpus.host_code import Block, HostCode, Words, stripped
 from treadle.cuda_cpp.source.preprocessor import preprocess
 
 _NUMBERS = ("32", "256", "8", "4", "1", "2", "0")  # plain choices for a template's numbers
@@ -86,6 +86,9 @@ class Launches:
             text = " ".join(self._numbers.get(word, word) for word in written or ())
             names = [word for word in written or () if word.isidentifier() and word not in _WORDS]
             unknown = [word for word in names if not self._is_known(word)]
+            if unknown and "<" in (written or ()):  # X<KNOWN, OPEN>
+                text = " ".join("1" if one in unknown else one for one in text.split())
+                unknown = []
             made.append(self._plain(parameter, number) if unknown or not text else text)
         rest = filter(_needs, template.template[len(found) :])
         return (*made, *(self._plain(parameter, number) for parameter in rest))
@@ -241,17 +244,28 @@ class Launches:
     def better(self, template: Any, arguments: Instance, message: str) -> Iterator[Instance]:
         """Instances with the classes of the file that have the member which an argument lacks."""
         needed, which = _missing_member(message)
-        if needed is None:
+        called = _NO_FUNCTION.search(message)
+        if needed is None and called is None:
             return
         types = [
             position for position, one in enumerate(template.template[: len(arguments)])
             if one.kind == "type" and (which is None or one.name == which)
         ]  # fmt: skip
-        guesses = list(islice(self._with_member(needed), _MOST_GUESSES))
+        found = self._with_member(needed) if needed else self._taken_by(called[1])  # type: ignore[index]
+        guesses = list(islice(found, _MOST_GUESSES))
         guesses += [] if guesses or needed != "operator" else ["thrust::plus<float>"]
         for guess, position in product(guesses, types):
             if arguments[position] != guess:
                 yield (*arguments[:position], guess, *arguments[position + 1 :])
+
+    def _taken_by(self, function: str) -> Iterator[str]:
+        """The types of the parameters of a function's overloads."""
+        for block in self._code.blocks:
+            if block.kind == "function" and block.name == function:
+                for parameter in self._code.call(block.parameters):
+                    type = stripped([one for one in parameter[:-1] if one not in "*&"])
+                    if type and not set(type) & set(block.template) and "[" not in type:
+                        yield " ".join(type)
 
     def _with_member(self, member: str) -> Iterator[str]:
         for block in self._code.blocks:
@@ -306,6 +320,7 @@ def _split(words: list[str]) -> list[list[str]]:
 
 
 _MEMBER = re.compile(r"a value of type (?:[\w: ]+) has no member (\w+)")
+_NO_FUNCTION = re.compile(r"no function (\w+) takes")
 _OF_PARAMETER = re.compile(r"\b(\w+)::(\w+) is not (?:a known type|declared)")
 
 

@@ -12,6 +12,7 @@ from typing import Any
 from benchmarks.harness import RESULTS, Figure
 from benchmarks.table import row as figure_row
 from tools.cuda_corpus.acceptance_table import RECORD
+from tools.cuda_corpus.acceptance_table import shares as _shares
 from tools.cuda_corpus.sources import CHECKOUTS
 from tools.cuda_corpus.spec import REASONS, Trial
 from tools.cuda_corpus.trials import ALL, BEYOND, EXCLUDED, MORE, TRIALS
@@ -88,13 +89,18 @@ def write() -> None:
 _ACCEPTED = """## Projects that are only printed
 
 Every kernel of some larger projects, as `python -m tools.cuda_corpus accept` finds them: each file
-is parsed with the headers that the project has (those of absent libraries are skipped), each
-template is instantiated as the file does it, or with plain arguments, and each kernel is printed,
-but not run: for any browser; for a desktop's card through wgpu-native, with 64-bit numbers, 32
-arrays and 48 KiB of shared memory; as PTX; and for the CPU.
+is parsed with the headers that the project has (those of absent libraries are skipped) and the
+macros of its Makefile, each template is instantiated as the file launches it, as far as its host
+code tells, or with plain arguments, and each kernel is printed, but not run: for any browser, also
+with `double="float"`; for a desktop's card through wgpu-native, with 64-bit numbers, 32 arrays and
+48 KiB of shared memory; as PTX; and for the CPU. *Apart* are kernels that nvcc does not take from
+the project's files either; shares are of all kernels, and of those without them.
 
 """
-_TARGETS = {"browser": "any browser", "native": "native WebGPU", "ptx": "PTX", "cpu": "CPU"}
+_TARGETS = {
+    "browser": "any browser", "narrow": 'browser, `double="float"`', "native": "native WebGPU",
+    "ptx": "PTX", "cpu": "CPU",
+}  # fmt: skip
 
 
 def _accepted() -> str:
@@ -105,19 +111,24 @@ def _accepted() -> str:
     record = json.loads(path.read_text(encoding="utf-8"))
     rows = [
         [
-            name, f"{one['parsed']} of {one['files']}", one["kernels"],
-            *(f"{one[target]} ({one[target] / max(one['kernels'], 1):.0%})" for target in _TARGETS),
+            name, f"{one['parsed']} of {one['files']}", one["kernels"], one["apart"],
+            *(f"{one[target]} ({_shares(one, target)})" for target in _TARGETS),
         ]
         for name, one in record["projects"].items()
     ]  # fmt: skip
-    shares = table(["", "files that parse", "kernels", *_TARGETS.values()], rows)
+    shares = table(["", "files that parse", "kernels", "apart", *_TARGETS.values()], rows)
     reasons = table(
         ["reason", *_TARGETS.values()],
         ([one["reason"], *(one["kernels"][target] for target in _TARGETS)]
          for one in record["reasons"]),
     )  # fmt: skip
     why = f"Counted on {record['date']}. What most of the others are refused for, in kernels:\n\n"
-    return f"{_ACCEPTED}{shares}\n{why}{reasons}"
+    listed = table(
+        ["apart", "kernel", "why"],
+        ([f"{name}/{file}", kernel, reason] for name, one in record["projects"].items()
+         for file, kernel, reason in one.get("listed", ())),
+    )  # fmt: skip
+    return f"{_ACCEPTED}{shares}\n{why}{reasons}\n{listed}"
 
 
 def table(heading: Iterable[str], rows: Iterable[Iterable[object]]) -> str:

@@ -136,6 +136,29 @@ template <class T, int N> class Stack {
     """,
         "Stack<P, 3> s; out[k++] = s.sum(); out[k++] = s.first().a;",
     ),
+    "lists in braces as arguments": (
+        """
+template <class T> __device__ T most(std::initializer_list<T> l) {
+    T m = *l.begin(); for (T x : l) m = x > m ? x : m; return m; }
+__device__ int sum(std::initializer_list<const int> l) {
+    int s = 100 * l.size(); for (const auto &x : l) s += x; return s; }
+struct V { int n; int a[4]; __device__ V(std::initializer_list<int> l) : n(0) {
+    for (int x : l) a[n++] = x; } };
+    """,
+        """
+out[k++] = most({3, 9, in[1]}); out[k++] = sum({4, n}); out[k++] = sum({});
+V v({4, 5, 6}); out[k++] = v.n; out[k++] = v.a[2];
+std::initializer_list<int> l = {7, n}; out[k++] = l.begin()[1] + l.size();
+    """,
+    ),
+    "references to pointers to objects with pointers": (
+        """
+struct A { int *p; __device__ int get() { return p[1]; } };
+template <class T> __device__ int f(int &i, T *&a) { i++; return a->get(); }
+template <class T> __device__ int g(int &i, T *&a) { return f(i, a) + i; }
+    """,
+        "int x[2] = {1, 5}; A a{x}; A *q = &a; int i = n; out[k++] = g(i, q); out[k++] = i;",
+    ),
     "texts": (
         "",
         """
@@ -289,6 +312,31 @@ def test_structs_in_warps_and_ties():
         np.full(32, x.max() + 100 * x.argmax()), next_lane + 300 * next_lane + 700000
     ])  # fmt: skip
     np.testing.assert_array_equal(out, expected.astype(np.float32))
+
+
+LIBRARIES = """
+#include <cub/cub.cuh>
+#include <torch/extension.h>
+__global__ void k(unsigned *x, float value)
+{
+    typename cub::Traits<float>::UnsignedBits bits = __float_as_uint(value);
+    x[0] = cub::Traits<float>::TwiddleIn(bits);
+    x[1] = cub::Traits<float>::TwiddleOut(x[0]) == bits;
+    x[2] = cub::Traits<int>::TwiddleIn(5);
+    x[3] = cub::Traits<unsigned char>::TwiddleOut(5);
+    x[4] = sizeof(c10::impl::ScalarTypeToCPPTypeT<at::ScalarType::Half>);
+    x[5] = (int)c10::ScalarType::BFloat16;
+}
+"""
+
+
+@pytest.mark.parametrize("value", [-1.5, 0.25, -0.0, np.inf])
+def test_traits_of_libraries(value):
+    x = np.zeros(6, np.uint32)
+    td.cuda_module(LIBRARIES).k[1, 1](x, value)
+    bits = int(np.float32(value).view(np.uint32))
+    ordered = bits ^ 0xFFFFFFFF if bits >> 31 else bits | 1 << 31
+    assert x.tolist() == [ordered, 1, 0x80000005, 5, 2, 15]
 
 
 HOST_MEMBERS = """

@@ -298,7 +298,8 @@ def _reference_rank(cx: Context, value: Value, type: Reference) -> int:
     given: CppType = getattr(value, "type", VOID)
     if isinstance(value, FunctionSet) and isinstance(type.to, (Pointer, FunctionOf)):
         return rank_of(cx, value, decay(type.to))
-    has_place = is_lvalue(value)
+    # A variable with the address of an object in parts is that address itself.
+    has_place = is_lvalue(value) or (isinstance(value, ObjectAddress) and given == type.to)
     if isinstance(type.to, ArrayOf) or isinstance(given, ArrayOf):
         return EXACT if type.to == given else IMPOSSIBLE
     if type.rvalue and has_place:

@@ -26,11 +26,12 @@ from treadle.cuda_cpp.lower.special_members import (
     members_of,
     written_name,
 )
-from treadle.cuda_cpp.lower.storage import uninitialized
+from treadle.cuda_cpp.lower.storage import array_memory, uninitialized
 from treadle.cuda_cpp.lower.values import Rvalue, SplitArray, SplitStruct, Value
 from treadle.cuda_cpp.semantics.types import (
     BOOL,
     INT,
+    SIZE,
     Arithmetic,
     ArrayOf,
     ClassType,
@@ -68,6 +69,8 @@ def from_list(cx: Context, type: CppType, node: tree.InitializerList, span: Span
         parts += [constant(0, type.element.scalar)] * (type.count - len(parts))
         return Rvalue(n.Construct(tuple(parts), ir_type(type), span), type)
     if isinstance(type, ClassType):
+        if _is_initializer_list(type):
+            return _listed(cx, type, node, span)
         if has_constructors(type):
             return cx.rules.construct(cx, type, arguments(cx, node.items, type), span)
         return _aggregate(cx, type, node, span)
@@ -80,6 +83,28 @@ def from_list(cx: Context, type: CppType, node: tree.InitializerList, span: Span
     if not node.braces and not isinstance(node.items[0], tree.InitializerList):
         return convert(cx, lower(cx, node.items[0]), type, node.span)
     return _item(cx, type, node.items[0])
+
+
+def _is_initializer_list(type: ClassType) -> bool:
+    """Whether a class is an instance of the library's std::initializer_list."""
+    template = type.template
+    return (
+        isinstance(template, tree.StructDeclaration)
+        and template.name == "initializer_list"
+        and template.span.file == "<utility.cuh>"
+    )
+
+
+def _listed(cx: Context, type: ClassType, node: tree.InitializerList, span: Span) -> Value:
+    """A std::initializer_list: an array of the items, and their number."""
+    (argument,) = type.scope.parent.names["<instance>"]
+    element: CppType = getattr(argument, "of", argument)  # without const
+    count = Rvalue(constant(len(node.items), ir.U64), SIZE)
+    of = ArrayOf(element, max(len(node.items), 1))
+    first = array_memory(cx, "listed", of, "local", span)
+    if node.items:
+        fill(cx, first, of, node, span)
+    return cx.rules.construct(cx, type, [first, count], span)
 
 
 def _item(cx: Context, type: CppType, node: Any) -> Value:

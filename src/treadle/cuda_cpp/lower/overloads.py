@@ -19,6 +19,7 @@ from treadle.cuda_cpp.lower.conversions import (
     loses_const,
     rank_of,
 )
+from treadle.cuda_cpp.lower.dispatch import type_of
 from treadle.cuda_cpp.lower.names import is_auto, is_const, resolve
 from treadle.cuda_cpp.lower.packs import (
     counts_by_arguments,
@@ -232,10 +233,16 @@ def _deduced(
         found[parameter.name] = value
     given = set(found)
     open_parameters = [one for one in template if one.name not in given]
+    listed = {
+        id(one): [decay(type_of(cx, item)) for item in one.node.items]
+        for one in values
+        if isinstance(one, Braced) and _takes_list(overload.declaration)
+    }
     with cx.in_scope(overload.scope):
         for one, argument in zip(overload.declaration.parameters, values, strict=False):
             if isinstance(argument, Braced):
-                continue  # nothing is deduced from it
+                _deduce_listed(cx, one.type, listed.get(id(argument), []), open_parameters, found)
+                continue  # nothing else is deduced from it
             type: CppType = getattr(argument, "type", VOID)
             if isinstance(argument, FunctionSet):
                 wanted = _function_type(cx, one.type, template)
@@ -251,6 +258,34 @@ def _deduced(
             if not deduce(cx, one.type, type, open_parameters, found):
                 raise cx.error(f"template arguments cannot be deduced from {type}", span)
     return bind_arguments(cx, template, evaluated, overload.scope, span, found)
+
+
+def _listed_item(written: tree.TypeTree) -> tree.TypeTree | None:
+    """T of a parameter's type `std::initializer_list<T>`; None for others."""
+    if isinstance(written, (tree.ConstType, tree.ReferenceType)):
+        written = written.of if isinstance(written, tree.ConstType) else written.to
+    name = written.name if isinstance(written, tree.NamedType) else None
+    if name is None or name.text != "initializer_list" or not name.arguments:
+        return None
+    item = name.arguments[0]
+    return item if isinstance(item, tree.TYPES) else None
+
+
+def _takes_list(declaration: tree.FunctionDeclaration) -> bool:
+    return any(_listed_item(one.type) is not None for one in declaration.parameters)
+
+
+def _deduce_listed(
+    cx: Context,
+    written: tree.TypeTree,
+    types: Sequence[CppType],
+    parameters: Sequence[tree.TemplateParameter],
+    found: dict[str, Argument],
+) -> None:
+    """`std::initializer_list<T>` from the items of a braced list."""
+    item = _listed_item(written)
+    for type in types if item is not None else ():
+        deduce(cx, item, type, parameters, found)
 
 
 def _function_type(

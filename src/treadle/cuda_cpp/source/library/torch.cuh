@@ -37,6 +37,38 @@ namespace c10 {
 typedef __half Half;
 typedef __nv_bfloat16 BFloat16;
 template <class T> using complex = std::complex<T>;
+enum class ScalarType : signed char {
+    Byte, Char, Short, Int, Long, Half, Float, Double, ComplexHalf, ComplexFloat, ComplexDouble, Bool,
+    QInt8, QUInt8, QInt32, BFloat16, QUInt4x2, QUInt2x4
+};
+struct qint8 { int8_t val_; };
+struct quint8 { uint8_t val_; };
+struct qint32 { int32_t val_; };
+struct quint4x2 { uint8_t val_; };
+struct quint2x4 { uint8_t val_; };
+namespace impl {
+template <ScalarType type> struct ScalarTypeToCPPType;
+#define __treadle_scalar_type(name, of) \
+    template <> struct ScalarTypeToCPPType<ScalarType::name> { typedef of type; };
+__treadle_scalar_type(Byte, uint8_t)
+__treadle_scalar_type(Char, int8_t)
+__treadle_scalar_type(Short, int16_t)
+__treadle_scalar_type(Int, int32_t)
+__treadle_scalar_type(Long, int64_t)
+__treadle_scalar_type(Half, __half)
+__treadle_scalar_type(Float, float)
+__treadle_scalar_type(Double, double)
+__treadle_scalar_type(ComplexFloat, complex<float>)
+__treadle_scalar_type(ComplexDouble, complex<double>)
+__treadle_scalar_type(Bool, bool)
+__treadle_scalar_type(QInt8, qint8)
+__treadle_scalar_type(QUInt8, quint8)
+__treadle_scalar_type(QInt32, qint32)
+__treadle_scalar_type(QUInt4x2, quint4x2)
+__treadle_scalar_type(QUInt2x4, quint2x4)
+__treadle_scalar_type(BFloat16, __nv_bfloat16)
+template <ScalarType type> using ScalarTypeToCPPTypeT = typename ScalarTypeToCPPType<type>::type;
+}  // namespace impl
 
 }  // namespace c10
 namespace at {

@@ -26,6 +26,20 @@ template <class T, class U> __host__ __device__ constexpr T exchange(T &x, U val
     return before;
 }
 
+// What a braced list is as an argument: the compiler makes the array.
+template <class T> struct initializer_list {
+    typedef T value_type;
+    typedef size_t size_type;
+    typedef const T *iterator;
+    typedef const T *const_iterator;
+    const T *first;
+    size_t count;
+    __host__ __device__ initializer_list(const T *first, size_t count) : first(first), count(count) {}
+    __host__ __device__ size_t size() const { return count; }
+    __host__ __device__ const T *begin() const { return first; }
+    __host__ __device__ const T *end() const { return first + count; }
+};
+
 template <class A, class B> struct pair {
     typedef A first_type;
     typedef B second_type;
