@@ -41,24 +41,6 @@ template <class K> __device__ auto __treadle_ordered(K key) {
         return key;
     }
 }
-// What radix sorts know of a type of keys: unsigned numbers of its size, in the same order.
-template <class T> struct Traits {
-    typedef decltype(__treadle_ordered(T())) UnsignedBits;
-    __device__ static UnsignedBits TwiddleIn(UnsignedBits key) {
-        if constexpr (std::is_floating_point_v<T>)
-            return key & __treadle_top() ? ~key : key | __treadle_top();
-        else
-            return std::is_signed_v<T> ? (UnsignedBits)(key ^ __treadle_top()) : key;
-    }
-    __device__ static UnsignedBits TwiddleOut(UnsignedBits key) {
-        if constexpr (std::is_floating_point_v<T>)
-            return key & __treadle_top() ? key ^ __treadle_top() : ~key;
-        else
-            return std::is_signed_v<T> ? (UnsignedBits)(key ^ __treadle_top()) : key;
-    }
-    __device__ static UnsignedBits __treadle_top() { return (UnsignedBits)1 << (8 * sizeof(T) - 1); }
-};
-template <class T> struct NumericTraits : Traits<T> {};
 template <class K, int x_threads, int count, class V = NullType, int bits_a_pass = 4, bool memoize = true,
           BlockScanAlgorithm algorithm = BLOCK_SCAN_WARP_SCANS, int shared_config = 0, int y_threads = 1,
           int z_threads = 1, int arch = 0>
