@@ -85,6 +85,51 @@ def test_floats_of_8_bits_are_read(device):
     assert out.tolist() == [1, -2, 4, 6, 0.3125, 0.3125, -96]
 
 
+FP4 = """
+#include <cuda_fp4.h>
+__global__ void fours(const float *x, unsigned char *codes, float *back, unsigned short *powers,
+                      int n)
+{
+    int i = threadIdx.x;
+    codes[i] = __nv_fp4_e2m1(x[i]).__x;
+    back[i] = float(__nv_fp4_e2m1(x[i]));
+    if (i % 4 == 0) {
+        __nv_fp4x4_e2m1 four(make_float4(x[i], x[i + 1], x[i + 2], x[i + 3]));
+        __half2_raw low = __nv_cvt_fp4x2_to_halfraw2(four.__x & 255, __NV_E2M1);
+        float4 wide = float4(four);
+        __half2 pair = low;
+        back[n + i] = float(pair.x); back[n + i + 1] = float(pair.y);
+        back[n + i + 2] = wide.z; back[n + i + 3] = wide.w;
+    }
+    const __nv_bfloat16 power = __nv_cvt_e8m0_to_bf16raw(i);
+    powers[i] = __bfloat16_as_ushort(power);
+    unsigned pair = __nv_fp8x2_e4m3(make_float2(x[i], 2 * x[i])).__x, wide, narrow;
+    asm("cvt.rn.f16x2.e4m3x2 %0, %1;" : "=r"(wide) : "h"((unsigned short)pair));
+    __half2_raw whole(wide & 0xffff, wide >> 16);
+    unsigned short again = __nv_cvt_halfraw2_to_fp8x2(whole, __NV_SATFINITE, __NV_E4M3);
+    asm("{ .reg .b16 t; cvt.rn.satfinite.e4m3x2.f32 t, %1, %2; mov.b32 %0, {t, t}; }"
+        : "=r"(narrow) : "f"(2 * x[i]), "f"(x[i]));
+    if (again != pair || (narrow & 0xffff) != pair) codes[i] = 99;
+}
+"""
+
+
+def test_floats_of_4_bits_and_powers_of_two(device):
+    rng = np.random.default_rng()
+    x = (rng.normal(size=256) * np.exp2(rng.integers(-3, 4, 256))).astype(np.float32)
+    ties = np.array([0.25, 0.75, 1.25, 1.75, 2.5, 3.5, 5, 6, 7, 0, np.inf], np.float32)
+    x[: 2 * ties.size] = [*ties, *-ties]
+    codes, powers = (td.zeros(256, dtype=t, device=device) for t in (td.uint8, td.uint16))
+    back = td.zeros(512, device=device)
+    td.cuda_module(FP4).fours[1, 256](td.asarray(x, device=device), codes, back, powers, 256)
+    wanted = x.astype(ml_dtypes.float4_e2m1fn)
+    assert codes.tolist() == wanted.view(np.uint8).tolist()
+    np.testing.assert_array_equal(back.numpy().reshape(2, 256), [wanted.astype(np.float32)] * 2)
+    scales = np.arange(256, dtype=np.uint8).view(ml_dtypes.float8_e8m0fnu)
+    found = powers.numpy().view(ml_dtypes.bfloat16).astype(np.float64)
+    np.testing.assert_array_equal(found, scales.astype(np.float64))
+
+
 COMPLEX = """
 #include <cuComplex.h>
 __global__ void numbers(const cuFloatComplex *x, cuFloatComplex *out)

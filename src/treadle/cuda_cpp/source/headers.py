@@ -46,7 +46,6 @@ _MISSING = {
         "declares a generator of cuRAND that is not supported: use XORWOW or Philox "
         "(curand_kernel.h), or pass random numbers in (td.random)"
     ),
-    "cuda_fp4.h": _NARROW_FLOATS,
     "cuda_fp6.h": _NARROW_FLOATS,
     "cuda_awbarrier.h": "declares split barriers, which are not supported: use __syncthreads",
 }

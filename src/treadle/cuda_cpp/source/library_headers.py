@@ -21,7 +21,9 @@ _FOLDER = Path(__file__).parent / "library"
 # The parts of each namespace, in their order in a file: each may include earlier ones.
 _PARTS = {
     # what nvcc declares itself
-    "": ("atomics.cuh", "heap.cuh", "ptx.cuh", "ptx_halves.cuh", "texture.cuh"),
+    "": (
+        "atomics.cuh", "heap.cuh", "ptx.cuh", "ptx_halves.cuh", "raw_halves.cuh", "texture.cuh",
+    ),
     "std": (
         "type_traits.cuh", "limits.cuh", "utility.cuh", "array.cuh", "bit.cuh", "algorithm.cuh",
         "complex.cuh", "functional.cuh", "tuple.cuh",
@@ -67,6 +69,7 @@ _FILES = {
     "cuComplex.h": "cu_complex.cuh",
     **dict.fromkeys(("mma.h", "crt/mma.h"), "wmma.cuh"),
     **dict.fromkeys(("cuda_fp8.h", "cuda_fp8.hpp"), "cuda_fp8.cuh"),
+    **dict.fromkeys(("cuda_fp4.h", "cuda_fp4.hpp"), "cuda_fp4.cuh"),
     **_STANDARD,
     **{f"cuda/std/{name}": file for name, file in _STANDARD.items()},
     **{file: file for file in PARTS},

@@ -113,7 +113,7 @@ int_fast8_t int_fast16_t int_fast32_t int_fast64_t
 uint_fast8_t uint_fast16_t uint_fast32_t uint_fast64_t
 int_least8_t int_least16_t int_least32_t int_least64_t
 uint_least8_t uint_least16_t uint_least32_t uint_least64_t
-half half2 __half __half2 __half_raw __half2_raw
+half half2 __half __half2 __half_raw __half2_raw __nv_bfloat16_raw __nv_bfloat162_raw
 nv_bfloat16 nv_bfloat162 __nv_bfloat16 __nv_bfloat162
 __nv_fp8_e4m3 __nv_fp8_e5m2 __nv_fp8_storage_t
 cudaTextureObject_t cudaSurfaceObject_t cudaError_t cudaStream_t cudaEvent_t

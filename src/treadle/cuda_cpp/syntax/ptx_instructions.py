@@ -321,8 +321,7 @@ def _narrowed(
         case "f16x2", "e4m3x2" | "e5m2x2":
             kind, value = f"__NV_{source[:4].upper()}", r.value(given[0], "u16")
             parts = [
-                "(unsigned int)__half_as_ushort(__nv_cvt_fp8_to_halfraw((unsigned char)("
-                f"{value} >> {by}), {kind}))"
+                f"(unsigned int)__nv_cvt_fp8_to_halfraw((unsigned char)({value} >> {by}), {kind}).x"
                 for by in (8, 0)
             ]
             return r.assign(to, "u32", f"{parts[0]} << 16 | {parts[1]}")

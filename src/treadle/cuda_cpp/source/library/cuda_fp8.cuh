@@ -2,6 +2,7 @@
 #pragma once
 #include <cuda_fp16.h>
 #include <cuda_bf16.h>
+#include <raw_halves.cuh>
 typedef unsigned char __nv_fp8_storage_t;
 typedef unsigned short __nv_fp8x2_storage_t;
 typedef unsigned int __nv_fp8x4_storage_t;
@@ -46,13 +47,33 @@ __host__ __device__ inline float __treadle_fp8_to_float(__nv_fp8_storage_t x, __
     value = size == 0x7fu ? __int_as_float(0x7fffffff) : value;
     return x & 0x80u ? -value : value;
 }
-__host__ __device__ inline __half __nv_cvt_fp8_to_halfraw(__nv_fp8_storage_t x, __nv_fp8_interpretation_t kind) {
-    return __float2half(__treadle_fp8_to_float(x, kind));
+__host__ __device__ inline __half_raw __nv_cvt_fp8_to_halfraw(__nv_fp8_storage_t x, __nv_fp8_interpretation_t kind) {
+    return __half_raw(__float2half(__treadle_fp8_to_float(x, kind)));
+}
+__host__ __device__ inline __half2_raw __nv_cvt_fp8x2_to_halfraw2(__nv_fp8x2_storage_t x, __nv_fp8_interpretation_t kind) {
+    return __half2_raw(__floats2half2_rn(__treadle_fp8_to_float((__nv_fp8_storage_t)x, kind),
+                                         __treadle_fp8_to_float((__nv_fp8_storage_t)(x >> 8), kind)));
+}
+__host__ __device__ inline __nv_fp8_storage_t __nv_cvt_halfraw_to_fp8(__half_raw x, __nv_saturation_t saturation,
+                                                                    __nv_fp8_interpretation_t kind) {
+    return __nv_cvt_float_to_fp8(__half2float(__ushort_as_half(x.x)), saturation, kind);
+}
+__host__ __device__ inline __nv_fp8_storage_t __nv_cvt_bfloat16raw_to_fp8(__nv_bfloat16_raw x, __nv_saturation_t saturation,
+                                                                        __nv_fp8_interpretation_t kind) {
+    return __nv_cvt_float_to_fp8(__bfloat162float(__ushort_as_bfloat16(x.x)), saturation, kind);
+}
+// E8M0: powers of two, and NaN.
+__host__ __device__ inline __nv_bfloat16_raw __nv_cvt_e8m0_to_bf16raw(__nv_fp8_storage_t x) {
+    return __nv_bfloat16_raw((unsigned short)(x == 255 ? 0x7fffu : x == 0 ? 0x40u : (unsigned int)x << 7));
 }
 __host__ __device__ inline __nv_fp8x2_storage_t __nv_cvt_float2_to_fp8x2(float2 x, __nv_saturation_t saturation,
                                                                        __nv_fp8_interpretation_t kind) {
     return (__nv_fp8x2_storage_t)(__nv_cvt_float_to_fp8(x.x, saturation, kind) |
                                   __nv_cvt_float_to_fp8(x.y, saturation, kind) << 8);
+}
+__host__ __device__ inline __nv_fp8x2_storage_t __nv_cvt_halfraw2_to_fp8x2(__half2_raw x, __nv_saturation_t saturation,
+                                                                         __nv_fp8_interpretation_t kind) {
+    return __nv_cvt_float2_to_fp8x2(__half22float2((__half2)x), saturation, kind);
 }
 
 #define __treadle_fp8(name, kind) \
