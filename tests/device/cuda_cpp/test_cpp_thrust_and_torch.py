@@ -113,3 +113,35 @@ def test_accessors_take_tensors(device):
     assert counted.numpy().ravel().tolist() == list(range(24))
     with pytest.raises(td.errors.DtypeError, match="it takes 3 dimensions"):
         module.kernel("count")[1, 32](out)
+
+
+def test_engines_and_distributions(device):
+    """The standard says what the ten thousandth number of an engine is; others by Python."""
+    module = td.cuda_module("""
+    #include <thrust/random.h>
+    __global__ void engines(unsigned *out, float *x, int *n)
+    {
+        int i = threadIdx.x;
+        thrust::default_random_engine rng, own(i);
+        thrust::minstd_rand0 old;
+        rng.discard(9999); old.discard(9999); own.discard(5);
+        out[0] = rng(); out[1] = old(); out[2 + i] = own();
+        thrust::uniform_real_distribution<float> real(-2.0f, 3.0f);
+        thrust::uniform_int_distribution<int> whole(-3, 6);
+        thrust::random::normal_distribution<float> bell(1.0f, 2.0f);
+        x[i] = real(own); n[i] = whole(own); x[256 + i] = bell(own);
+    }
+    """)
+    out, n = (td.zeros(k, dtype=t, device=device) for k, t in ((258, td.uint32), (256, td.int32)))
+    x = td.zeros(512, device=device)
+    module.engines[1, 256](out, x, n)
+    states = [max(i, 1) * 48271**6 % 2147483647 for i in range(256)]
+    assert out.tolist() == [399268537, 1043618065, *states]
+    states = [state * 48271 % 2147483647 for state in states]
+    real = [(state - 1) / 2147483646 * 5 - 2 for state in states]
+    found = x.numpy().reshape(2, 256)
+    np.testing.assert_allclose(found[0], real, atol=1e-5)
+    states = [state * 48271 % 2147483647 for state in states]
+    assert n.tolist() == [(state - 1) * 10 // 2147483646 - 3 for state in states]
+    assert abs(found[1].mean() - 1) < 0.7
+    assert abs(found[1].std() - 2) < 0.6

@@ -34,6 +34,7 @@ _PARTS = {
     ),
     "thrust": (
         "thrust_tuple.cuh", "thrust_complex.cuh", "thrust_functional.cuh", "thrust_algorithm.cuh",
+        "thrust_random.cuh",
     ),
 }  # fmt: skip
 PARTS = {file: space for space, files in _PARTS.items() for file in files}
