@@ -284,8 +284,9 @@ def _deduce_listed(
 ) -> None:
     """`std::initializer_list<T>` from the items of a braced list."""
     item = _listed_item(written)
-    for type in types if item is not None else ():
-        deduce(cx, item, type, parameters, found)
+    if item is not None:
+        for type in types:
+            deduce(cx, item, type, parameters, found)
 
 
 def _function_type(
