@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import _thread
 import threading
+import traceback
 
 import numpy as np
 import pytest
@@ -316,7 +317,7 @@ def test_a_function_is_recorded_before_its_kernels_are_compiled(device, compiler
     compiler.begun.clear()
     compiler.made.clear()
     hold, wait, steps = threading.Event(), background._workers.wait_for, Steps()
-    at_the_end = []
+    at_the_end, waits = [], []
 
     def step(x):
         found = steps(x, scale)
@@ -324,6 +325,7 @@ def test_a_function_is_recorded_before_its_kernels_are_compiled(device, compiler
         return found
 
     def noted(call):
+        waits.append("".join(traceback.format_stack()))
         hold.set()  # something is waited for: after the function, or in it, which is wrong
         wait(call)
 
@@ -332,7 +334,7 @@ def test_a_function_is_recorded_before_its_kernels_are_compiled(device, compiler
     function = compiled_in(step, device, guarded)
     for _ in range(3):
         np.testing.assert_allclose(function(x).numpy(), steps.expected(values, 1.0), rtol=1e-5)
-    assert at_the_end[0] == (compiler.begun, [])
+    assert at_the_end[0] == (compiler.begun, []), waits[0]
     assert len(compiler.begun) >= 4
 
 
