@@ -365,9 +365,9 @@ def tune(
     if not math.isfinite(seconds):
         raise typer.BadParameter(f"{seconds} is no number of seconds", param_hint="--seconds")
     if show:
-        list_results(suites or list(SUITES), device, output)
+        list_results(list(dict.fromkeys(suites or SUITES)), device, output)
     else:
-        run_tune(suites or list(SUITES), device, seconds, again, output)
+        run_tune(list(dict.fromkeys(suites or SUITES)), device, seconds, again, output)
 
 
 @app.command()

@@ -268,6 +268,9 @@ def test_what_does_not_fit(device):
         (ValueError, "a pair", (q, k, v), {"window": (1, 2, 3)}),
         (TypeError, "integers and None, not 1.5", (q, k, v), {"window": 1.5}),
         (TypeError, "scale is a number", (q, k, v), {"scale": q}),
+        (TypeError, "scale is a number", (q, k, v), {"scale": 1 + 1j}),
+        (ValueError, "scale is 1e\\+40", (q, k, v), {"scale": 1e40}),
+        (ValueError, "a probability", (q, k, v), {"dropout_p": True}),
     ):
         with pytest.raises(error, match=words):
             attend(*arguments, **options)

@@ -290,6 +290,7 @@ REFUSED = [
     (lambda x, w: F.conv_transpose2d(x, w), r"\(2, 3, 3, 3\).*\(1, 3, 5, 5\)"),
     (lambda x, w: F.conv_transpose2d(x[:, :2], w, output_padding=1), "output_padding"),
     (lambda x, w: F.conv_transpose2d(x[:, :2], w, padding=4), r"\(-1, -1\).*\(1, 2, 5, 5\)"),
+    (lambda x, w: F.conv_transpose2d(x[:, :2, :0], w), "has no elements to spread"),
 ]  # fmt: skip
 
 
@@ -311,3 +312,11 @@ def test_dtypes_and_types_that_are_refused():
             F.conv1d(w, 1.0)
         with pytest.raises(TypeError, match="stride is an integer"):
             F.conv1d(td.ones((1, 3, 5)), w, stride=1.5)
+        for groups in (1.0, True):
+            with pytest.raises(TypeError, match="groups is an integer"):
+                F.conv1d(td.ones((1, 3, 5)), w, groups=groups)
+
+
+def test_a_stride_beyond_the_input(device):
+    found = F.conv2d(td.ones((1, 2, 4, 5)), td.ones((3, 2, 3, 3)), stride=(10**10, 1))
+    assert found.tolist() == [[[[18.0] * 3]] * 3]

@@ -78,6 +78,7 @@ BODIES: list[tuple[str, str, str]] = [
     ("AsyncFunctionDef", "async def g(): pass", "async def"),
     ("ClassDef", "class C: pass", "class C"),
     ("Delete", "del x", "del x"),
+    ("Delete", "s = td.local(3, td.f32)\ndel s", "del s"),
     ("With", "with open(x): pass", "with"),
     ("Match", "match i:\n    case 1: pass", "match"),
     ("Raise", "raise ValueError", "raise"),

@@ -162,10 +162,10 @@ def refusal(node: n.Statement, flow: Flow) -> CompileError:
 
 _FIXES = {
     "if": "move it out of the `if` and keep only the work inside",
-    "loop": "let all threads run the same number of iterations and put an `if` around the work",
-    "break": "let all threads leave the loop together, and put an `if` around the work instead",
-    "continue": "put an `if` around the work instead of `continue`",
-    "return": "put an `if` around the work instead of `return`",
+    "loop": "let all threads run the same number of iterations, with an `if` around the work",
+    "break": "let all threads leave the loop together, with an `if` around the other work",
+    "continue": "put an `if` around the other work instead of `continue`",
+    "return": "put an `if` around the other work instead of `return`",
 }
 
 

@@ -106,9 +106,11 @@ def _count(cx: Context, value: Value, node: ast.AST) -> Value:
         return binary(cx, "-", value.stop, value.start, node)
     if isinstance(value, Range):
         raise cx.error("a range in enumerate or zip has the step 1", node)
+    of_fragment = isinstance(value, ArrayView) and value.fragment is not None
+    numbers = "td.static_range(fragment.size)" if of_fragment else "range(a.size)"
     raise cx.error(
         f"for runs over range(…), td.static_range(…), a tuple or an array of one dimension, not "
-        f"over {describe(value)}: write for i in range(a.size)",
+        f"over {describe(value)}: write for i in {numbers}",
         node,
     )
 

@@ -81,7 +81,7 @@ def _visit_body(
 
     def record(node: ast.AST, bodies: tuple[Body, ...], inside: dict[str, tuple[int, ...]]) -> None:
         for name in _names(node):
-            store = not isinstance(name.ctx, ast.Load)
+            store = isinstance(name.ctx, ast.Store)
             # Assigned in the body of its own loop, it is not only a loop variable.
             loops = () if store else inside.get(name.id, ())
             uses.setdefault(name.id, []).append(Use(bodies, store, loops))

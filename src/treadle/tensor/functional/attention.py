@@ -30,6 +30,7 @@ from treadle.tensor.tensor import Tensor, from_node
 __all__ = ["scaled_dot_product_attention"]
 
 _NAME = "scaled_dot_product_attention"
+_LARGEST_SCALE = 2e38  # kernels multiply it by log2(e), in float32
 Integers = tuple[int, ...]
 
 
@@ -256,13 +257,16 @@ def scale_of(name: str, scale: Any, depth: int) -> float:
     """The factor of scores."""
     if scale is None:
         return 1 / math.sqrt(depth) if depth else 1.0
-    if not is_number(scale):
+    number = as_python(scale) if is_number(scale) else None
+    if type(number) not in (int, float):
         raise TypeError(f"{name}: scale is a number or None, not {type(scale).__name__}")
-    return float(as_python(scale))
+    if _LARGEST_SCALE < abs(number) < math.inf:
+        raise ValueError(f"{name}: scale is {scale!r}, which is too large for scores of float32")
+    return float(number)
 
 
 def probability(name: str, p: Any) -> float:
     """The probability that a weight is dropped."""
-    if not is_number(p) or not 0 <= as_python(p) <= 1:
+    if not is_number(p) or isinstance(p, (bool, complex)) or not 0 <= as_python(p) <= 1:
         raise ValueError(f"{name}: dropout_p is a probability, from 0 to 1, not {p!r}")
     return float(as_python(p))

@@ -196,6 +196,8 @@ class _Moves(NamedTuple):
         dilations = numbers_of(name, "dilation", self.dilation, rank)
         check_positive(name, "stride", strides)
         check_positive(name, "dilation", dilations)
+        if isinstance(self.groups, bool) or not hasattr(self.groups, "__index__"):
+            raise TypeError(f"{name}: groups is an integer, not {self.groups!r}")
         check_positive(name, "groups", (self.groups,))
         return strides, dilations
 
@@ -259,6 +261,8 @@ def _convolution(rank: int, given: tuple[Any, Any, Any], moves: _Moves) -> Tenso
             f"{operands.shown}, "
             f"which is {tuple(room)} with its padding"
         )
+    # A longer step than the whole axis would not fit a number of a kernel.
+    strides = tuple([min(s, max(b, 1)) for s, b in zip(strides, room, strict=True)])
     extents = tuple([(b - a) // s + 1 for a, b, s in zip(reach, room, strides, strict=True)])
     if groups == 1 and max(both) == 0 and operands.rounds_once:
         once = all(k == 1 and s == 1 for k, s in zip(w[2:], strides, strict=True))
@@ -297,6 +301,8 @@ def _transposed(rank: int, given: tuple[Any, Any, Any], moves: _Moves) -> Tensor
             for size, k, s, p, d, m in zip(x[2:], w[2:], strides, pads, steps, more, strict=True)
         ]
     )
+    if 0 in x[2:]:
+        raise ShapeError(f"{name}: an input of shape {operands.shown} has no elements to spread")
     if min(extents) < 1:
         raise ShapeError(
             f"{name}: the result's axes would have {extents} elements: too much padding ({pads}) "
