@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
@@ -16,7 +16,15 @@ from treadle.core.nesting import deep_nesting
 from treadle.cuda_cpp.arguments import Marshaller, check_ranges, marshaller_for, memory_for
 from treadle.cuda_cpp.converted_arrays import ConvertedArray, converted_arguments
 from treadle.cuda_cpp.pointer_tables import Tables
-from treadle.cuda_cpp.program import KernelInstance, Note, Program, Sampling, symbol_labels
+from treadle.cuda_cpp.program import (
+    KernelInstance,
+    Note,
+    Program,
+    QueuedKernel,
+    Sampling,
+    symbol_labels,
+)
+from treadle.cuda_cpp.queued_launches import COUNT, QUEUE, launch_queued
 from treadle.cuda_cpp.struct_arguments import split_arguments
 from treadle.cuda_cpp.texture import sampled_arguments
 from treadle.cuda_cpp.variables import Variable
@@ -46,11 +54,13 @@ class Kernel(ConfigurableKernel["BoundKernel"]):
         instance: KernelInstance,
         variables: dict[str, Variable],
         textures: Mapping[str, Any] | None = None,
+        other: Callable[..., Kernel] | None = None,
     ) -> None:
         super().__init__()
         self.instance = instance
         self._program = program
         self._known_variables = variables
+        self._other = other  # another kernel of the module, by its name and template arguments
         self._textures = {} if textures is None else textures  # of the file's references
         self._sampled: dict[tuple[Sampling | None, ...], Kernel] = {}
         self._variables = [variables[name] for name in instance.symbols]
@@ -217,7 +227,7 @@ class Kernel(ConfigurableKernel["BoundKernel"]):
         if made is None:
             instance = replace(self.instance, sampling=sampling)
             made = self._sampled[sampling] = Kernel(
-                self._program, instance, self._known_variables, self._textures
+                self._program, instance, self._known_variables, self._textures, self._other
             )
         return made
 
@@ -242,6 +252,29 @@ class Kernel(ConfigurableKernel["BoundKernel"]):
             to = stream or where.default_stream
             made[position] = self._uploaded(to, position, made[position])
         return (*made, *(variable.on(where) for variable in self._variables))
+
+    def launch_queued(self, made: tuple[Any, ...], stream: Stream | None) -> None:
+        """Launch the kernels that this one queued when it ran with these arguments."""
+        queued = self._program.queued(self.instance)
+        if not queued.kernels:
+            return
+        by_name = {one.name: value for one, value in zip(self.parameters, made, strict=True)}
+        labels = dict(zip(self.instance.symbols, symbol_labels(self.instance), strict=True))
+        count, queue = by_name[labels[COUNT]], by_name[labels[QUEUE]]
+
+        def launch(
+            kernel: QueuedKernel, grid: Any, block: Any, shared: int, arguments: list[Any]
+        ) -> None:
+            assert self._other is not None
+            self._other(kernel.name, *kernel.arguments)[grid, block, shared, stream](*arguments)
+
+        if stream is not None:
+            stream.synchronize()
+        arrays = [by_name[name] for name in queued.arrays]
+        launch_queued(self.name, count, queue, queued.kernels, arrays, launch)
+        for one in arrays:
+            if hasattr(one, "__treadle_written__"):
+                one.__treadle_written__()
 
     def _null(self, where: Device, position: int) -> DeviceArray:
         found = self._nulls.get((where, position))
@@ -307,6 +340,8 @@ class BoundKernel(ConfiguredKernel["Kernel"]):
         except LaunchError:
             check_ranges(kernel.instance, arguments)
             raise
+        if QUEUE in kernel.instance.symbols:
+            kernel.launch_queued(made, self.stream)
         if tables is not None:
             for step in tables.after:
                 step(self.stream)

@@ -84,7 +84,7 @@ class CudaModule:
         if made is None:
             self._check_arguments(template, written)
             instance = self._instance(template, written)
-            made = Kernel(self._program, instance, self._variables, self._textures)
+            made = Kernel(self._program, instance, self._variables, self._textures, self.kernel)
             self._made[template.name, written] = made
         return made
 

@@ -247,6 +247,25 @@ def own_labels(taken: Sequence[str], names: Sequence[str]) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True, slots=True)
+class QueuedKernel:
+    """A kernel that a kernel launches: its name, template arguments as text, and the types of its
+    arguments, None for pointers."""
+
+    name: str
+    arguments: tuple[str, ...]
+    types: tuple[Type | None, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Queued:
+    """All kernels that a kernel launches, and the names of the arguments of the launch that their
+    pointers may point into; both are known by their places here."""
+
+    kernels: tuple[QueuedKernel, ...] = ()
+    arrays: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Note:
     """A construct in a kernel, and how it was compiled. `reason` says what "emulated" ones are
     emulated by, and why one is "warned" of or "refused", with what to do instead. "noted" is what
@@ -290,6 +309,9 @@ class Program(Protocol):
 
         CompileError for arguments that the template does not take.
         """
+
+    def queued(self, instance: KernelInstance) -> Queued:
+        """What a kernel that was lowered launches."""
 
     def lower(
         self, instance: KernelInstance, signature: Signature

@@ -96,14 +96,13 @@ from treadle.cuda_cpp.semantics.types import (
     ir_type,
 )
 from treadle.cuda_cpp.syntax import tree
-from treadle.cuda_cpp.syntax.refusals import refusal_message
 from treadle.ir import types as ir
 
 
 def call(cx: Context, node: tree.Call) -> Value:
     """`function(arguments)`"""
     if node.launch:
-        raise cx.error(refusal_message("dynamic_parallelism"), node.span)
+        return cx.rules.launch(cx, node)
     span = node.function.span
     if isinstance(node.function, tree.Member) and node.function.name.text.startswith("~"):
         return _call_destructor(cx, node.function)

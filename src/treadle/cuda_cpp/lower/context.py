@@ -17,7 +17,7 @@ from treadle.cuda_cpp.lower.values import (
     Value,
     same_object,
 )
-from treadle.cuda_cpp.program import Sampling
+from treadle.cuda_cpp.program import QueuedKernel, Sampling
 from treadle.cuda_cpp.semantics.scopes import DeclaredType, Enumerator, Scope
 from treadle.cuda_cpp.semantics.types import (
     NUMBER_TYPES,
@@ -156,6 +156,7 @@ class Rules:
     transformed: Callable[[Context, tree.Name, Span], CppType]  # `__treadle_decay<T>`
     # functions, constructors, conversions and operators of the file
     function_pointer: Callable[[Context, Value, CppType | None, Span], PointerValue]
+    launch: Callable[[Context, tree.Call], Value]
     call_chosen: Callable[[Context, Any, Sequence[Value], Value | None, Span], Value]
     construct: Callable[[Context, CppType, Sequence[Value], Span], Value]
     constructed_from: Callable[[Context, CppType, Sequence[Value]], Sequence[CppType | None]]
@@ -203,6 +204,8 @@ class Lowering:
     starts: dict[str, n.Expression] = field(default_factory=dict)  # of arrays, in their buffers
     memory_targets: dict[str, MemoryTarget] = field(default_factory=dict)  # by memory
     images: dict[str, Any] = field(default_factory=dict)  # by memory
+    queued: list[QueuedKernel] = field(default_factory=list)  # that this kernel launches
+    arrays: dict[str, str] = field(default_factory=dict)  # arguments of the launch, by buffer
     references: dict[str, PointerValue] = field(default_factory=dict)  # of the file, to textures
     variable_keys: dict[str, Any] = field(default_factory=dict)  # of variables of the IR
     parameter_keys: dict[str, Any] = field(default_factory=dict)  # of those without assignments

@@ -314,6 +314,7 @@ def _buffer(cx: Context, part: _Part) -> PointerValue:
     offset, bound = _start(cx, part.name, argument, size)
     target = MemoryTarget(buffer.name, "global", argument.element, bound, type.const)
     lowering.memory_targets[buffer.name] = target
+    lowering.arrays[buffer.name] = part.name
     if argument.has_offset:
         lowering.starts[buffer.name] = offset
     size_ = ir.size_of(argument.element)
@@ -453,4 +454,7 @@ def _symbol(
     offset, bound = _start(cx, label, argument, constant(count, ir.I32))
     target = MemoryTarget(name, space, argument.element, bound, symbol.space == "constant")
     lowering.memory_targets[name] = target
+    lowering.arrays[name] = label
+    if argument.has_offset:
+        lowering.starts[name] = offset
     return PointerValue((target,), offset, unit_of(innermost(type)), type)

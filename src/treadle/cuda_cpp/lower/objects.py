@@ -228,20 +228,21 @@ def _assembled(type: ir.Type, parts: Any, span: Span) -> n.Expression:
 
 def _store_scattered(cx: Context, value: ScatteredLvalue, new: n.Expression, span: Span) -> None:
     kept = cx.let(new)
-    parts = _numbers_of(kept, span)
+    parts = numbers_of(kept, span)
     for (place, _), part in zip(_leaf_places(cx, value, span), parts, strict=True):
         refuse_constant(cx, place, span)
         cx.emit(n.Assign(place, part, span))
 
 
-def _numbers_of(value: n.Expression, span: Span) -> list[n.Expression]:
+def numbers_of(value: n.Expression, span: Span) -> list[n.Expression]:
+    """The numbers in a value, in order."""
     type = value.type
     match type:
         case ir.Struct():
             return [
                 number
                 for field in type.fields
-                for number in _numbers_of(n.Extract(value, field.name, field.type, span), span)
+                for number in numbers_of(n.Extract(value, field.name, field.type, span), span)
             ]
         case ir.Vector():
             names = ir.COMPONENTS[: type.count]

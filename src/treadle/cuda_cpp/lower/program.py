@@ -134,6 +134,7 @@ class Program:
         self.refused_symbols: dict[str, CompileError] = {}
         self.symbols = self._symbols()
         self._reachable = Reachable(unit)
+        self._queued: dict[str, records.Queued] = {}
         self._instances: dict[str, tuple[Overload, Scope]] = {}
         self._unchecked = self._check_assertions(unit)
 
@@ -291,6 +292,10 @@ class Program:
             raise CompileError(f"{text!r} is not a template argument in C++")
         return found
 
+    def queued(self, instance: records.KernelInstance) -> records.Queued:
+        """What a kernel that was lowered launches."""
+        return self._queued.get(instance.name, records.Queued())
+
     # --- lowering ---
 
     def lower(
@@ -326,6 +331,9 @@ class Program:
                     lowering.span,
                 ) from None
             if not facts.changed:
+                self._queued[instance.name] = records.Queued(
+                    tuple(lowering.queued), tuple(lowering.arrays.values())
+                )
                 return kernel, _records_of(lowering)
         raise CompileError(
             f"the targets of the pointers of {instance.name} were not found in {_MOST_RUNS} runs: "

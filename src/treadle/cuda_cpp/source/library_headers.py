@@ -14,6 +14,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 
 _FOLDER = Path(__file__).parent / "library"
@@ -22,7 +23,8 @@ _FOLDER = Path(__file__).parent / "library"
 _PARTS = {
     # what nvcc declares itself
     "": (
-        "atomics.cuh", "heap.cuh", "ptx.cuh", "ptx_halves.cuh", "raw_halves.cuh", "texture.cuh",
+        "atomics.cuh", "heap.cuh", "launch.cuh", "ptx.cuh", "ptx_halves.cuh", "raw_halves.cuh",
+        "texture.cuh",
     ),
     "std": (
         "type_traits.cuh", "limits.cuh", "utility.cuh", "array.cuh", "bit.cuh", "algorithm.cuh",
@@ -107,6 +109,8 @@ def parts_for(texts: Sequence[str], asked: set[str], included: set[str]) -> list
         wanted |= {file for file in _PARTS[space] if not named.isdisjoint(_declared(file))}
     if not {"new", "delete"}.isdisjoint(texts):
         wanted.add("heap.cuh")
+    if any(pair == ("<<", "<") for pair in pairwise(texts)):  # a launch
+        wanted.add("launch.cuh")
     if "asm" in texts:
         wanted.add("ptx.cuh")
         if any("f16" in text for text in texts if text[:1] == '"'):

@@ -224,15 +224,16 @@ def _subscript(c: Cursor, base: tree.Expression) -> tree.Expression:
 
 
 def _launch(c: Cursor, base: tree.Expression) -> tree.Expression:
-    """`kernel<<<grid, block>>>(…)`: the execution configuration is parsed and ignored."""
+    """`kernel<<<grid, block>>>(…)`"""
     span = c.span
     c.index += 1
     outside, c.in_angles = c.in_angles, False
-    while True:
-        initializers.value(c)
-        if not c.accept(","):
-            break
+    configuration = [initializers.value(c)]
+    while c.accept(","):
+        configuration.append(initializers.value(c))
     c.in_angles = outside
     c.expect(">>>", "after the launch configuration")
     c.expect("(", "after '>>>'")
-    return tree.Call(base, initializers.arguments(c, ")"), True, _span_of(base, span))
+    given = initializers.arguments(c, ")")
+    called = (tree.Name("__treadle_enqueue"), tree.Name("__treadle_enqueue_word"))
+    return tree.Call(base, given, True, _span_of(base, span), tuple(configuration), called)

@@ -58,9 +58,10 @@ REFUSALS = {
         "use a template parameter for the class, or a switch over a tag",
     ),
     "dynamic_parallelism": Refusal(
-        "a kernel launched from device code",
-        "a kernel can't start another one on other GPUs",
-        "launch both kernels from the host, one after the other",
+        "a kernel called as a function",
+        "a kernel is launched, not called, on CUDA too",
+        "write kernel<<<grid, block>>>(…), which is queued behind this kernel, or a __device__ "
+        "function",
     ),
     "member_pointer": Refusal(
         "a pointer to a member",

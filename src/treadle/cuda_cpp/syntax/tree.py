@@ -226,12 +226,14 @@ class Conditional:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """`launch`: `kernel<<<…>>>(…)` in device code."""
+    """`launch`: `kernel<<<configuration>>>(…)` in device code; `functions` are what that calls."""
 
     function: Expression
     arguments: tuple[Expression | InitializerList, ...]
     launch: bool = False
     span: Span = field(default=NOWHERE, compare=False)
+    configuration: tuple[Expression | InitializerList, ...] = ()
+    functions: tuple[Name, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
