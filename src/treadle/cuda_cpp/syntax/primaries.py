@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from treadle.core.source import Span
 from treadle.cuda_cpp.source.tokens import NUMBER, STRING
-from treadle.cuda_cpp.syntax import declarators, initializers, literals, names, tree
+from treadle.cuda_cpp.syntax import initializers, literals, names, tree
 from treadle.cuda_cpp.syntax.cursor import CLASS_TEMPLATE, TYPE, Cursor
 from treadle.cuda_cpp.syntax.keywords import FUNDAMENTAL_WORDS
 from treadle.cuda_cpp.syntax.lookahead import known_as, type_end
@@ -218,10 +218,9 @@ def _new(c: Cursor) -> tree.Expression:
         place = c.grammar.bracketed(c)
         c.expect(")", "after the place of new")
     enclosed = c.accept("(")
-    found = c.grammar.specifiers(c).type
-    if found is None:
+    if type_end(c, c.index)[0] < 0:
         raise c.problem(f"expected a type after 'new', found {c.found()}")
-    made = declarators.pointers(c, found)
+    made = c.grammar.conversion_type(c)
     if enclosed:
         c.expect(")", "after the type of new")
     count = None
