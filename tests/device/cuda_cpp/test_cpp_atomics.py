@@ -407,6 +407,24 @@ __global__ void add(T *values, float *olds)
 """
 
 
+def test_vectors(device):
+    module = td.cuda_module("""
+    __global__ void add(float2 *pairs, float4 *sum, float *olds)
+    {
+        int i = threadIdx.x;
+        float2 old = atomicAdd(pairs + i % 2, make_float2(1, 2));
+        olds[i] = old.x; olds[30 + i] = old.y;
+        atomicAdd(sum, make_float4(1, 2, 3, i));
+    }
+    """)
+    pairs, total, olds = (td.zeros(n, device=device) for n in (4, 4, 60))
+    module.add[1, 30](pairs, total, olds)
+    assert pairs.tolist() == [15, 30, 15, 30]
+    assert total.tolist() == [30, 60, 90, 435]
+    found = np.sort(olds.numpy().reshape(2, 15, 2), 1)
+    assert (found == np.arange(15)[:, None] * np.array([1, 2])[:, None, None]).all()
+
+
 @pytest.mark.parametrize(
     ("pair", "dtype"), [("__half2", "float16"), ("__nv_bfloat162", "bfloat16")]
 )
@@ -441,7 +459,7 @@ def test_doubles(device):
         ("int own[4]; atomicAdd(&own[1], 1);", "this object is local to one thread"),
         ("float *f = (float *)out; atomicOr(f, 1);", "atomicOr works on integers, not on float"),
         ("float *f = (float *)out; atomicMax(f, 1);", "atomicMax works on integers, not on float"),
-        ("float4 *f = (float4 *)out; atomicAdd(f, *f);", "atomicAdd works on numbers"),
+        ("int4 *f = (int4 *)out; atomicAdd(f, *f);", "atomicAdd works on numbers"),
         ("atomicAdd(&given, 1);", "given is __constant__"),
         ("short *s = (short *)out; atomicAdd(s, 1);", "short"),
     ],

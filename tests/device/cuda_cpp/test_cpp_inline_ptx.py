@@ -57,6 +57,24 @@ def within(value: int) -> int:
     return min(max(value, -(1 << 31)), (1 << 31) - 1) & MOST
 
 
+def lanes(bits: int, function, signs: bool = False):
+    """What each part of a word becomes."""
+
+    def parts(word: int) -> list[int]:
+        found = [word >> at & (1 << bits) - 1 for at in range(0, 32, bits)]
+        return [one - (one >> bits - 1 << bits) if signs else one for one in found]
+
+    def whole(a: int, b: int, c: int) -> int:
+        made = [function(x, y) for x, y in zip(parts(a), parts(b), strict=True)]
+        return sum((one & (1 << bits) - 1) << bits * at for at, one in enumerate(made))
+
+    return 3, whole
+
+
+def mask(place: int, length: int) -> int:
+    return ((1 << min(length, 32)) - 1 << place & MOST) if place < 32 else 0
+
+
 OPERATIONS = {
     "bfe.u32": (3, lambda a, b, c: field(a, b, c, fills=False)),
     "bfe.s32": (3, lambda a, b, c: field(a, b, c, fills=True)),
@@ -83,6 +101,19 @@ OPERATIONS = {
     "prmt.b32.ecl": (3, chosen(lambda c, i: max(c, i))),
     "prmt.b32.ecr": (3, chosen(lambda c, i: min(c, i))),
     "prmt.b32.rc16": (3, chosen(lambda c, i: 2 * (c & 1) + (i & 1))),
+    "bmsk.clamp.b32": (2, mask),
+    "bmsk.wrap.b32": (2, lambda a, b: mask(a & 31, b & 31)),
+    "vadd4.u32.u32.u32": lanes(8, lambda x, y: x + y),
+    "vmax4.s32.s32.s32": lanes(8, max, True),
+    "vmin2.u32.u32.u32": lanes(16, min),
+    "vadd2.s32.s32.s32.sat": lanes(16, lambda x, y: min(max(x + y, -32768), 32767), True),
+    "vsub4.u32.u32.u32.sat": lanes(8, lambda x, y: max(x - y, 0)),
+    "vabsdiff4.u32.u32.u32.add": (
+        3,
+        lambda a, b, c: (
+            sum(abs((a >> at & 255) - (b >> at & 255)) for at in range(0, 32, 8)) + c & MOST
+        ),
+    ),
     "add.sat.s32": (2, lambda a, b: within(signed(a) + signed(b))),
     "sub.sat.s32": (2, lambda a, b: within(signed(a) - signed(b))),
     "mul24.lo.s32": (2, lambda a, b: low_24(a) * low_24(b) & MOST),

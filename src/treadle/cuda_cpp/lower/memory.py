@@ -65,6 +65,8 @@ def _atomic(cx: Context, values: Sequence[Value], node: tree.Call) -> Value:
         type = type.underlying
     if op == "add" and isinstance(type, VectorType) and type.element.scalar in _HALVES:
         return _add_to_pair(cx, pointer, type, values[1])
+    if op == "add" and isinstance(type, VectorType) and type.element.scalar == ir.F32:
+        return _add_to_vector(cx, pointer, type, values[1])
     if isinstance(type, Arithmetic) and type.scalar in _HALVES:
         raise cx.error(
             f"{name} on {type}: devices exchange 32 bits at least; add to a pair of them "
@@ -152,6 +154,21 @@ def _wrapping(
     cx.emit(n.While(n.TRUE, body, (), cx.span))
     if result is not None:
         cx.emit(n.Assign(result, assumed, cx.span))
+
+
+def _add_to_vector(cx: Context, pointer: PointerValue, type: VectorType, given: Value) -> Value:
+    """The function atomicAdd of a float2 or float4: each component by itself, as on CUDA."""
+    value = rvalue(cx, convert(cx, given, type, cx.span), cx.span)
+    whole = cx.let(value.expression)
+    first = as_pointer_to(pointer, type.element)
+    olds = []
+    for at, axis in enumerate(ir.COMPONENTS[: type.count]):
+        old = cx.variable("old", ir.F32)
+        place = follow(cx, moved(cx, first, constant(at, ir.I32), cx.span), cx.span)
+        _update(cx, "add", place, (n.Extract(whole, axis, ir.F32),), old)
+        olds.append(old)
+    cx.note("used", "atomicAdd", "", cx.span)
+    return Rvalue(n.Construct(tuple(olds), ir_type(type), cx.span), type)
 
 
 def _add_to_pair(cx: Context, pointer: PointerValue, type: VectorType, given: Value) -> Value:

@@ -51,6 +51,8 @@ def statement(
         return _statement(c, span, close, parse)
     except NotTranslated as reason:
         return tree.RefusedStatement("asm", span, str(reason))
+    except (IndexError, ValueError):  # operands or modifiers that are not there, or not numbers
+        return tree.RefusedStatement("asm", span, "it is not well-formed PTX")
 
 
 def _statement(

@@ -149,7 +149,26 @@ _ROWS: tuple[tuple[str, str, str, str, str], ...] = (
       for mode, (a, b, c, d) in _MODES.items()),
     ("dp4a.u32", "u32", "__dp4a({0}, {1}, {2})", "TTT", "T"),
     ("dp4a.s32", "s32", "__dp4a({0}, {1}, {2})", "TTT", "T"),
-    ("vabsdiff4.u32.u32", "u32.add", "__vsadu4({0}, {1}) + {2}", "uuu", "u"),
+    ("bmsk.clamp", "b32", "({0} > 31u ? 0u : ({1} > 31u ? ~0u : (1u << {1}) - 1u) << {0})", "TT",
+     "T"),
+    ("bmsk.wrap", "b32", "((1u << ({1} & 31u)) - 1u) << ({0} & 31u)", "TT", "T"),
+    # Four or two numbers in a word; the third operand would be the others of a mask.
+    *((f"v{name}{lanes}.{type}.{type}", f"{type}{ending}", f"__v{function}{lanes}({{0}}, {{1}})",
+       "uuu", "u")
+      for lanes in (2, 4)
+      for type, letter in (("u32", "u"), ("s32", "s"))
+      for name, ending, function in (
+        ("add", "", "add"), ("sub", "", "sub"), ("add", ".sat", f"add{letter}s"),
+        ("sub", ".sat", f"sub{letter}s"), ("min", "", f"min{letter}"),
+        ("max", "", f"max{letter}"), ("avrg", "", f"avg{letter}"),
+    )),
+    *((f"vabsdiff{lanes}.{type}.{type}", f"u32{ending}", text, "uuu", "u")
+      for lanes in (2, 4)
+      for type, letter in (("u32", "u"), ("s32", "s"))
+      for ending, text in (
+        ("", f"__vabsdiff{letter}{lanes}({{0}}, {{1}})"),
+        (".add", f"__vsad{letter}{lanes}({{0}}, {{1}}) + {{2}}"),
+    )),
     # floating-point numbers
     ("add", "f32 f64", "{0} + {1}", "TT", "T"),
     ("sub", "f32 f64", "{0} - {1}", "TT", "T"),

@@ -91,8 +91,10 @@ def _mov(r: Registers, one: Instruction) -> str | None:
 
 
 def _variable(r: Registers, argument: Argument) -> str:
+    """The variable of an address."""
     found = r.find(argument.text)
-    assert found is not None
+    if found is None or found[1] != "address":
+        raise NotTranslated(f"{argument.text} is not known to be an address")
     return found[0]
 
 

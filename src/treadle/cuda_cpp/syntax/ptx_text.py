@@ -36,8 +36,16 @@ _REGISTERS = {
     **{
         f"{name}.{axis}": f"{variable}.{axis}"
         for name, variable in (
-            ("tid", "threadIdx"), ("ntid", "blockDim"), ("ctaid", "blockIdx"), ("nctaid", "gridDim")
+            ("tid", "threadIdx"), ("ntid", "blockDim"), ("ctaid", "blockIdx"),
+            ("nctaid", "gridDim"), ("clusterid", "blockIdx"), ("nclusterid", "gridDim"),
         )
+        for axis in "xyz"
+    },
+    # Each block is a cluster of its own.
+    **{f"cluster_{name}": number for name, number in (("ctarank", "0u"), ("nctarank", "1u"))},
+    **{
+        f"cluster_{name}.{axis}": number
+        for name, number in (("ctaid", "0u"), ("nctaid", "1u"))
         for axis in "xyz"
     },
 }  # fmt: skip
