@@ -328,6 +328,47 @@ def test_floats(device, module):
     np.testing.assert_allclose(out.numpy().reshape(6, n), wanted, rtol=1e-6)
 
 
+def test_addresses_in_shared_memory(device):
+    """Of arrays, objects and their members, through functions, as pointers again."""
+    module = td.cuda_module("""
+    struct Pair { int a, b; };
+    __device__ unsigned number(const void *p) { return (unsigned)__cvta_generic_to_shared(p); }
+    __device__ int load(unsigned a)
+    {
+        int v;
+        asm volatile("ld.shared.s32 %0, [%1];" : "=r"(v) : "r"(a));
+        return v;
+    }
+    __device__ __forceinline__ unsigned by_ptx(const void *p)
+    {
+        unsigned a;
+        asm("{ .reg .u64 t; cvta.to.shared.u64 t, %1; cvt.u32.u64 %0, t; }" : "=r"(a) : "l"(p));
+        return a;
+    }
+    __global__ void addresses(int *out, int which)
+    {
+        extern __shared__ int s[];
+        __shared__ int one;
+        __shared__ Pair pair, pairs[4];
+        if (threadIdx.x == 0) { one = 7; pair.b = 2; pairs[3].b = 9; s[5] = 55; }
+        __syncthreads();
+        int *chosen = which ? &one : s + 5;
+        out[0] = load(number(&one));
+        out[1] = load(number(&pair) + 4);
+        out[2] = load(number(&pairs[3].b));
+        out[3] = load(number(s) + 5 * sizeof(int));
+        out[4] = load(by_ptx(s + 5));
+        out[5] = load(number(chosen));
+        out[6] = __isShared(chosen) * 10 + __isGlobal(chosen) + 100 * __isGlobal(out);
+        out[7] = *(int *)__cvta_shared_to_generic(number(chosen));
+        asm("st.global.s32 [%0+32], %1;" :: "l"(__cvta_generic_to_global(out)), "r"(8));
+    }
+    """)
+    out = td.zeros(9, dtype=td.int32, device=device)
+    module.addresses[1, 32, 256](out, 1)
+    assert out.tolist() == [7, 2, 9, 55, 55, 7, 110, 7, 8]
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from treadle.cuda_cpp.lower.arithmetic import cast, constant, is_constant, plus
 from treadle.cuda_cpp.lower.builtin_calls import Handler, expect, number_argument
 from treadle.cuda_cpp.lower.context import Context, NotPure
-from treadle.cuda_cpp.lower.pointers import in_steps_of, pointer_of
+from treadle.cuda_cpp.lower.pointers import as_pointer_to, in_steps_of, pointer_of
 from treadle.cuda_cpp.lower.storage import new_memory
 from treadle.cuda_cpp.lower.values import (
     Lvalue,
@@ -112,6 +112,14 @@ def _is_in(space: str) -> Handler:
     return build
 
 
+def _same(cx: Context, values: Sequence[Value], node: tree.Call) -> Value:
+    """`__cvta_generic_to_global(pointer)` and its like, whose result stays a pointer."""
+    pointer = pointer_of(cx, values[0]) if len(values) == 1 else None
+    if pointer is None:
+        raise cx.error("a conversion of addresses takes a pointer")
+    return as_pointer_to(pointer, VOID)
+
+
 def carry(cx: Context) -> Value:
     """The carry of additions in inline PTX, which goes from one statement to the next: a number
     that each thread has."""
@@ -130,6 +138,9 @@ HANDLERS: dict[str, Handler] = {
     "__cvta_generic_to_shared": _to_number,
     "__cvta_shared_to_generic": _to_pointer,
     "__treadle_shared_pointer": _to_pointer,
+    **dict.fromkeys(
+        (f"__cvta_generic_to_{space}" for space in ("global", "local", "constant")), _same
+    ),
     "__isShared": _is_in("shared"),
     "__isGlobal": _is_in("global"),
     "__isLocal": _is_in("local"),
