@@ -680,6 +680,52 @@ V &r = w.at(1); r.x = 4; out[k++] = w.a[2].y * 100 + 10 * w.a[0].x + w.a[1].x;
 int t[4] = {1, 2, 3, 4}; where(t, n) = 30; where(t, 99) = 10; out[k++] = t[0] * 100 + t[2];
         """,
     ),
+    "constant objects": (
+        """
+struct C {
+    int n, m;
+    constexpr __host__ __device__ C(int a, int b) : n(a), m(b) {}
+    constexpr __host__ __device__ int area() const { return n * m; }
+};
+constexpr __host__ __device__ C bigger(C a, C b) { return a.area() > b.area() ? a : b; }
+struct P { int x, y; };
+constexpr __host__ __device__ P swapped(P p) { int t = p.x; p.x = p.y; p.y = t; return p; }
+constexpr __host__ __device__ int doubles(int n)
+{
+    int a[10] = {}, c = 0;
+    while (n) { a[n % 10]++; n /= 10; }
+    for (int i = 0; i < 10; i++) if (a[i] > 1) c += i;
+    return c;
+}
+constexpr __host__ __device__ int at(int i) { constexpr int t[4] = {3, 1, 4, 1}; return t[i]; }
+constexpr __host__ __device__ C config(int d)
+{
+    if (d == 64) return C(128, 2);
+    if (d == 32) return C{64, 1};
+    return C(32, 1);
+}
+template <int N> __device__ int val() { return N; }
+template <int D> struct S { int v[config(D).n]; };
+    """,
+        """
+constexpr C c = bigger(C(2, 3), C{4, 5}); out[k++] = val<c.n>() * 10 + val<c.area()>();
+constexpr P p = swapped({1, 2}); int arr[p.y + 1]; out[k++] = val<p.x>() + sizeof(arr);
+out[k++] = val<doubles(1223334)>() * 10 + val<at(2)>(); out[k++] = sizeof(S<64>) + sizeof(S<9>);
+constexpr P q{7, 8}; const P *pq = &q; out[k++] = pq->y + q.x; C v = c; v.n++;
+out[k++] = v.n * 100 + c.n; constexpr auto r = swapped(p); out[k++] = val<r.x>();
+    """,
+    ),
+    "members of anonymous members by initializers": (
+        """
+struct V {
+    union { struct { int x, y; }; int t[2]; };
+    __device__ V(int a, int b) : x(a), y(b) {}
+};
+    """,
+        """
+V v(n, 4); out[k++] = v.t[0] * 10 + v.t[1]; v.t[1] = 9; out[k++] = v.y;
+    """,
+    ),
 }
 _AT_ONCE = 8
 NAMES = sorted(FEATURES)

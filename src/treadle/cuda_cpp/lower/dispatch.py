@@ -1,16 +1,11 @@
-"""Expressions: the dispatch by the class of a node, and constant evaluation.
-
-C++ evaluates `constexpr` functions at compile time. A call is lowered to IR statements, which are
-interpreted here.
-"""
+"""Expressions: the dispatch by the class of a node, and constant expressions."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from typing import Any
 
 from treadle.core.errors import CompileError
-from treadle.cuda_cpp.lower.arithmetic import constant, folded
+from treadle.cuda_cpp.lower.constant_evaluation import evaluate
 from treadle.cuda_cpp.lower.context import Context
 from treadle.cuda_cpp.lower.conversions import (
     condition,
@@ -27,8 +22,6 @@ from treadle.cuda_cpp.semantics.types import (
 )
 from treadle.cuda_cpp.syntax import tree
 from treadle.ir import nodes as n
-from treadle.ir import types as ir
-from treadle.ir.traverse import rewrite
 
 
 def lower(cx: Context, expression: Any) -> Value:
@@ -54,8 +47,8 @@ def constant_rvalue(cx: Context, expression: Any, what: str) -> Rvalue:
     finally:
         cx.lowering.unevaluated = outer
         cx.lowering.constants -= 1
-    result = evaluate(emitted, value.expression, cx.lowering.functions)
-    if result is None:
+    result = evaluate(emitted, value.expression, cx.lowering.functions, cx.memories)
+    if not isinstance(result, n.Constant):
         raise cx.error(f"{what} must be known when the kernel is compiled", expression.span)
     return Rvalue(result, value.type)
 
@@ -93,124 +86,3 @@ def static_assert(cx: Context, node: tree.StaticAssert) -> None:
         raise cx.error(
             f"static_assert failed: {node.message or 'its condition is false'}", node.span
         )
-
-
-# --- interpretation of constant functions --------------------------------------------------------
-
-
-_MOST_STEPS = 20_000  # statements that are interpreted for one constant
-
-
-class NotConstant(Exception):
-    """A value is known only when the kernel runs."""
-
-
-def evaluate(
-    statements: Sequence[n.Statement],
-    expression: n.Expression,
-    functions: Mapping[str, n.Function],
-) -> n.Constant | None:
-    """The value of an expression after the statements; None if it is not constant."""
-    run = _Evaluator(functions)
-    numbers: _Numbers = {}
-    try:
-        run.block(statements, numbers)
-        return run.value(expression, numbers)
-    except NotConstant:
-        return None
-
-
-_Numbers = dict[str, n.Constant]  # of variables
-
-
-class _Evaluator:
-    def __init__(self, functions: Mapping[str, n.Function]) -> None:
-        self.functions = functions
-        self.steps = 0
-
-    def value(self, expression: n.Expression, numbers: _Numbers) -> n.Constant:
-        def known(node: object) -> object:
-            if isinstance(node, n.Variable):
-                if node.name not in numbers:
-                    raise NotConstant
-                return numbers[node.name]
-            if isinstance(node, n.Call):
-                return self.call(node, numbers)
-            return node
-
-        result = folded(rewrite(expression, known))
-        if not isinstance(result, n.Constant):
-            raise NotConstant
-        return result
-
-    def call(self, node: n.Call, numbers: _Numbers) -> n.Constant:
-        function = self.functions.get(node.function)
-        if function is None or function.memories:
-            raise NotConstant
-        given: _Numbers = {}
-        for parameter, argument in zip(function.parameters, node.arguments, strict=True):
-            if isinstance(argument, n.MemoryReference):
-                raise NotConstant
-            given[parameter.name] = self.value(argument, numbers)
-        left = self.block(function.body, given)
-        if not isinstance(left, n.Constant):
-            raise NotConstant
-        return left
-
-    def block(
-        self, statements: Sequence[n.Statement], numbers: _Numbers
-    ) -> n.Statement | n.Constant | None:
-        """Interpret statements; the result is the break, continue or value that ends the block."""
-        for statement in statements:
-            self.steps += 1
-            if self.steps > _MOST_STEPS:
-                raise NotConstant
-            left = self.statement(statement, numbers)
-            if left is not None:
-                return left
-        return None
-
-    def statement(
-        self, statement: n.Statement, numbers: _Numbers
-    ) -> n.Statement | n.Constant | None:
-        match statement:
-            case n.Declare(variable, value):
-                numbers[variable.name] = (
-                    _zero(variable.type) if value is None else self.value(value, numbers)
-                )
-            case n.Assign(place=n.Variable(name), value=value):
-                numbers[name] = self.value(value, numbers)
-            case n.If(condition, then, otherwise):
-                chosen = then if self.value(condition, numbers).value else otherwise
-                return self.block(chosen, numbers)
-            case n.While(condition, body, update):
-                while self.value(condition, numbers).value:
-                    left = self.block((*body, n.Continue()), numbers)
-                    if isinstance(left, n.Break):
-                        break
-                    if isinstance(left, n.Constant):
-                        return left
-                    self.block(update, numbers)
-            case n.For(variable, start, stop, step, body):
-                first, last = self.value(start, numbers), self.value(stop, numbers)
-                for at in range(int(first.value), int(last.value), step):
-                    assert isinstance(variable.type, ir.Scalar)
-                    numbers[variable.name] = constant(at, variable.type)
-                    left = self.block((*body, n.Continue()), numbers)
-                    if isinstance(left, n.Break):
-                        break
-                    if isinstance(left, n.Constant):
-                        return left
-            case n.Break() | n.Continue():
-                return statement
-            case n.Return(value=value) if value is not None:
-                return self.value(value, numbers)
-            case _:
-                raise NotConstant
-        return None
-
-
-def _zero(type: ir.Type) -> n.Constant:
-    if not isinstance(type, ir.Scalar):
-        raise NotConstant
-    return constant(0, type)

@@ -8,6 +8,7 @@ from typing import Any
 from treadle.core.source import Span
 from treadle.cuda_cpp.lower.arithmetic import folded
 from treadle.cuda_cpp.lower.conditionals import lower_place
+from treadle.cuda_cpp.lower.constant_evaluation import evaluate
 from treadle.cuda_cpp.lower.context import Context, NotPure, key_of
 from treadle.cuda_cpp.lower.conversions import (
     as_base,
@@ -16,14 +17,14 @@ from treadle.cuda_cpp.lower.conversions import (
     refuse_lost_const,
     rvalue,
 )
-from treadle.cuda_cpp.lower.dispatch import evaluate, lower, type_of
+from treadle.cuda_cpp.lower.dispatch import lower, type_of
 from treadle.cuda_cpp.lower.evaluation_order import arguments as constructor_arguments
 from treadle.cuda_cpp.lower.evaluation_order import with_fixed_place
 from treadle.cuda_cpp.lower.initializers import fill, from_list, text_items
 from treadle.cuda_cpp.lower.lifetimes import begin, take
 from treadle.cuda_cpp.lower.names import is_auto, is_const, resolve, with_auto
 from treadle.cuda_cpp.lower.pointers import ZERO, follow, unit_of
-from treadle.cuda_cpp.lower.special_members import has_constructors
+from treadle.cuda_cpp.lower.special_members import acts, has_constructors
 from treadle.cuda_cpp.lower.storage import (
     array_memory,
     construct_items,
@@ -62,6 +63,7 @@ from treadle.cuda_cpp.semantics.types import (
     Reference,
     count_of,
     decay,
+    holds_array,
     holds_pointer,
     innermost,
 )
@@ -174,6 +176,8 @@ def _known_constant(cx: Context, node: tree.VariableDeclaration, type: CppType) 
     """The value of `const int n = 4;`, which constant expressions can use; None for others."""
     if not _may_be_known(node.type, node.specifiers) or node.initializer is None:
         return None
+    if isinstance(type, ClassType):
+        return _known_object(cx, node, type)
     if not isinstance(type, (Arithmetic, EnumType)):
         return None
     with cx.separate_block() as emitted:
@@ -183,7 +187,23 @@ def _known_constant(cx: Context, node: tree.VariableDeclaration, type: CppType) 
         return Rvalue(result, type)
     if "constexpr" not in node.specifiers and not cx.lowering.folding:
         return None  # the call of a function, of a local variable: it is made where it stands
-    known = evaluate(emitted, result, cx.lowering.functions)
+    known = evaluate(emitted, result, cx.lowering.functions, cx.memories)
+    return Rvalue(known, type) if isinstance(known, n.Constant) else None
+
+
+def _known_object(cx: Context, node: tree.VariableDeclaration, type: ClassType) -> Rvalue | None:
+    """The value of a constexpr object without arrays and pointers; None for others."""
+    if "constexpr" not in node.specifiers or type.scope is None or acts(type):
+        return None
+    if holds_array(type) or holds_pointer(type):
+        return None
+    with cx.separate_block() as emitted:
+        if isinstance(node.initializer, tree.InitializerList):
+            value = from_list(cx, type, node.initializer, node.span)
+        else:
+            value = convert(cx, lower(cx, node.initializer), type, node.span)
+        read = rvalue(cx, value, node.span)
+    known = evaluate(emitted, read.expression, cx.lowering.functions, cx.memories)
     return None if known is None else Rvalue(known, type)
 
 
