@@ -8,7 +8,7 @@ import signal
 import time
 import traceback
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -18,6 +18,7 @@ from typing import Any
 import treadle as td
 from tools.cuda_corpus import makefiles
 from tools.cuda_corpus.instances import Launches
+from tools.cuda_corpus.sources import read
 from treadle.codegen.records import Target
 from treadle.codegen.target import find_target
 from treadle.core.dim3 import Dim3
@@ -100,8 +101,8 @@ def tell(unit: Unit, told: Path) -> None:
             say(problem=_words(unit, error))
             return
         named = [_named(unit, one) for one in module._program.kernels.values()]
-        read = [_relative(unit, one) for one in module._program.sources]
-        say(names=named, read=read)
+        texts = [_relative(unit, one) for one in module._program.sources]
+        say(names=named, read=texts)
         file = _File(unit, path, module, options)
         for row, template in zip(named, module._program.kernels.values(), strict=True):
             say(**row, targets=_printed(file, template))
@@ -128,17 +129,22 @@ class _File:
         """A module of the file, or of a text in its place."""
         return td.cuda_module(source, skip_missing_headers=True, **self.options, **more)
 
-    def linked(self, function: str, **more: Any) -> Any:
-        """The file together with the one of its program that defines a function; None if there is
+    def linked(self, functions: Sequence[str], **more: Any) -> Any:
+        """The file together with those of its program that define functions; None if there are
         none. A linker would join what nvcc makes of them."""
+        others = list(dict.fromkeys(filter(None, map(self._definer, functions))))
+        text = "".join(f'#include "{path}"\n' for path in (*others, self.path))
+        return self.opened(text, **more) if others else None
+
+    def _definer(self, function: str) -> Path | None:
+        """The file beside this one that defines a function."""
         own = self.unit.name.split("/")
         defined = re.compile(rf"\b{re.escape(function)}\s*\([^;{{}}]*\)\s*\{{")
         for other in self.unit.others:
-            parts = other.split("/")
             path = self.unit.root / other
-            near = parts[:-1] == own[:-1] and other != self.unit.name and path.suffix == ".cu"
-            if near and defined.search(path.read_text(encoding="utf-8", errors="replace")):
-                return self.opened(f'#include "{path}"\n#include "{self.path}"\n', **more)
+            near = other.split("/")[:-1] == own[:-1] and other != self.unit.name
+            if near and path.suffix == ".cu" and defined.search(read(path)):
+                return path
         return None
 
 
@@ -150,6 +156,7 @@ def _named(unit: Unit, template: Any) -> dict[str, Any]:
     }
 
 
+_MOST_LINKED = 6  # files
 _ELSEWHERE = re.compile(r"(\w+) is declared here, but not defined in any included file")
 
 
@@ -169,12 +176,8 @@ def _printed(file: _File, template: Any) -> Any:
             problem = _words(unit, error)
         else:
             return _by_target(file, name, kernel, dynamic, arguments)
-        elsewhere = _ELSEWHERE.search(problem)
-        if elsewhere:
-            linked = _quietly(lambda: file.linked(elsewhere[1]))  # noqa: B023
-            made = _quietly(lambda: _lowered(linked, name, arguments)) if linked else None  # noqa: B023
-            if made:
-                return _by_target(file, name, *made, arguments, elsewhere[1])
+        if _ELSEWHERE.search(problem) and (found := _linked(file, name, arguments, problem)):
+            return found
         better = [one for one in _guesses(file, template, arguments, problem) if one not in seen]
         waiting.extendleft(reversed(better))
         seen.update(better)
@@ -184,19 +187,31 @@ def _printed(file: _File, template: Any) -> Any:
     return first or {"all": "it has no instance"}
 
 
+def _linked(file: _File, name: str, arguments: tuple[str, ...], problem: str) -> Any:
+    """What becomes of a kernel together with the files that define what it calls."""
+    functions: list[str] = []
+    for _ in range(_MOST_LINKED):
+        missing = _ELSEWHERE.search(problem)
+        if missing is None or missing[1] in functions:
+            return None
+        functions.append(missing[1])
+        try:
+            with _within(2 * _SECONDS):
+                module = file.linked(functions)
+            if module is None:
+                return None
+            kernel, dynamic = _lowered(module, name, arguments)
+        except (_TooLong, Exception) as error:  # noqa: BLE001
+            problem = _words(file.unit, error)
+        else:
+            return _by_target(file, name, kernel, dynamic, arguments, functions)
+    return None
+
+
 def _guesses(
     file: _File, template: Any, arguments: tuple[str, ...], problem: str
 ) -> list[tuple[str, ...]]:
     return list(file.launches.better(template, arguments, problem)) if template.template else []
-
-
-def _quietly(made: Callable[[], Any]) -> Any:
-    """What a call gives; None if it fails."""
-    try:
-        with _within(_SECONDS):
-            return made()
-    except (_TooLong, Exception):  # noqa: BLE001
-        return None
 
 
 def _lowered(module: Any, name: str, arguments: tuple[str, ...]) -> tuple[Any, int]:
@@ -213,7 +228,7 @@ def _by_target(
     kernel: Any,
     dynamic: int,
     arguments: tuple[str, ...],
-    linked: str = "",
+    linked: Sequence[str] = (),
 ) -> dict[str, str]:
     block = Dim3(min(_BLOCK, kernel.instance.most_threads or _BLOCK))
     said = {target: _one(file.unit, kernel, block, dynamic, target) for target in TARGETS}

@@ -37,6 +37,14 @@ class Block:
     end: int
     parameters: int = 0
     path: Words = ()  # the namespaces and classes around
+    special: tuple[Words, ...] = ()  # the arguments of a partial specialization
+
+    def bound(self, given: Sequence[Words | None]) -> dict[str, Words | None]:
+        """What the template parameters are for template arguments."""
+        if not self.special:
+            return dict(zip(self.template, given, strict=False))
+        pairs = zip(self.special, given, strict=False)
+        return {one[0]: other for one, other in pairs if len(one) == 1 and one[0] in self.template}
 
 
 class HostCode:
@@ -86,9 +94,12 @@ class HostCode:
                 while rest[:1] == ["("]:
                     rest = rest[rest.index(")") + 1 :] if ")" in rest else []
                 if rest and rest[0].isidentifier():
+                    template = self._template_before(begin + position)
+                    behind = at - len(rest) + 1
+                    special = self.arguments(behind) if self.words[behind] == "<" else None
                     return Block(
-                        rest[0], "class", self._template_before(begin + position), at, end, 0, path
-                    )
+                        rest[0], "class", template, at, end, 0, path, tuple(special or ())
+                    )  # fmt: skip
         return None
 
     def _begin_of_declaration(self, at: int) -> int:

@@ -167,7 +167,7 @@ class Launches:
                 continue
             callers = list(islice(self._callers(block), _MOST_CALLERS)) if deep < _MOST_DEEP else []
             for given, place in callers:
-                values = dict(zip(block.template, given, strict=False))
+                values = block.bound(given)
                 made = [
                     None if one is None or any(w in used and not values.get(w) for w in one)
                     else tuple(new for word in one for new in (values.get(word) or (word,)))

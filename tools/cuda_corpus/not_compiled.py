@@ -29,7 +29,7 @@ def why_not_compiled(message: str, missing_headers: Sequence[str]) -> str:
     if found := _REMOVED.match(message):
         return f"CUDA has no {found[1]} any more"
     if found := _ELSEWHERE.match(message):
-        return f"no file beside it defines {found[1]}"
+        return f"{found[1]} is of another file, which its Makefile compiles by itself"
     if message.startswith("#error"):
         return "its own #error: its program does not compile the file by itself"
     found = _UNDECLARED.match(message)

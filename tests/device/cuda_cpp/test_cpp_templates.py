@@ -151,6 +151,13 @@ V v({4, 5, 6}); out[k++] = v.n; out[k++] = v.a[2];
 std::initializer_list<int> l = {7, n}; out[k++] = l.begin()[1] + l.size();
     """,
     ),
+    "members of anonymous unions that a constructor initializes": (
+        """
+template <class T> struct V { T pad; union { struct { T x, y; }; struct { T u, v; }; };
+    __device__ V(T a, T b) : pad(1), x(a), y(b) {} };
+    """,
+        "V<int> v(n, 8); out[k++] = v.u; out[k++] = v.y + v.pad;",
+    ),
     "references to pointers to objects with pointers": (
         """
 struct A { int *p; __device__ int get() { return p[1]; } };
@@ -337,6 +344,27 @@ def test_traits_of_libraries(value):
     bits = int(np.float32(value).view(np.uint32))
     ordered = bits ^ 0xFFFFFFFF if bits >> 31 else bits | 1 << 31
     assert x.tolist() == [ordered, 1, 0x80000005, 5, 2, 15]
+
+
+OVERLOADS = """
+template <class T> struct View { T *p; __device__ T *data() const { return p; } };
+template <class T> View<T> abs(View<T> const &x) { return x; }
+__global__ void k(View<int> counts, float *x)
+{
+    auto old = atomicAdd(counts.data() + 1, int(2));
+    x[0] = abs(x[0] - 2.5f) + old;
+    x[1] = nanf("");
+}
+"""
+
+
+def test_overloads_of_the_host_and_atomics_of_auto(device):
+    """A host function that overloads one of CUDA's does not hide it."""
+    counts = td.asarray(np.array([7, 5], np.int32), device=device)
+    x = td.asarray(np.array([1, 1], np.float32), device=device)
+    td.cuda_module(OVERLOADS).k[1, 1]((counts,), x)
+    assert counts.tolist() == [7, 7]
+    np.testing.assert_array_equal(x.numpy(), np.array([6.5, np.nan], np.float32))
 
 
 HOST_MEMBERS = """

@@ -444,13 +444,23 @@ def _run_initializers(
     cx: Context, declaration: tree.FunctionDeclaration, type: ClassType, place: Value
 ) -> None:
     """Run the mem-initializers of a constructor: `: x(a), y{b}`."""
-    names: dict[str, Member] = {written_name(one): one for one in members_of(type)}
+    names = _members_by_name(type)
     for name, written in declaration.initializers:
         field = names.get(name.text)
         if field is None and (found := find_field(type, name.text)) is not None:
             field = found[1]  # of an anonymous member
         with cx.lifetime():
             _run_initializer(cx, field, name, written, type, place)
+
+
+def _members_by_name(type: ClassType) -> dict[str, Member]:
+    """The members that a class declares, with those of its anonymous unions and structs."""
+    found: dict[str, Member] = {}
+    for one in members_of(type):
+        if one.name.startswith("anonymous") and isinstance(one.type, ClassType):
+            found |= _members_by_name(one.type)
+        found[written_name(one)] = one
+    return found
 
 
 def _run_initializer(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -49,6 +50,7 @@ from treadle.cuda_cpp.semantics.types import (
     Void,
     align_of,
     all_fields,
+    holds_absent,
     holds_pointer,
     innermost,
     ir_type,
@@ -173,9 +175,10 @@ def _make(
             "use arrays",
             declaration.span,
         )
-    _refuse_unaligned(cx, declaration, type)
-    if bases and type.fields and not holds_pointer(type):
-        _refuse_shared_padding(cx, declaration, type)
+    if not holds_absent(type):
+        _refuse_unaligned(cx, declaration, type)
+        if bases and type.fields and not holds_pointer(type):
+            _refuse_shared_padding(cx, declaration, type)
     home.names["<class>"] = type
     home.names.setdefault(declaration.name, TypeEntity(type))
     _own_methods(cx, declaration, scope, home, type, template)
@@ -342,7 +345,14 @@ def _is_of_library(written: tree.TypeTree) -> bool:
     if isinstance(written, (tree.ConstType, tree.ArrayType)):
         return _is_of_library(written.of)
     name = written.name if isinstance(written, tree.NamedType) else None
-    return name is not None and bool(name.scope) and name.scope[0].text in ("std", *LIBRARIES)
+    if name is None:
+        return False
+    if name.scope:
+        return name.scope[0].text in ("std", *LIBRARIES)
+    return _HANDLE.fullmatch(name.text) is not None
+
+
+_HANDLE = re.compile(r"cuda[A-Z]\w*_t|cu\w*Handle_t|CU\w+")  # of the host's API: cudaStream_t
 
 
 def _own_methods(

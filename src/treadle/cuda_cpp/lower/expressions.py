@@ -165,6 +165,8 @@ def lower_name(cx: Context, node: tree.Name) -> Value:
         case TypeEntity() | DeclaredType():
             return TypeValue(named_type(cx, node, node.span))
         case HostEntity(code):
+            if code.what == "function" and builtin_names.is_function(node.text):
+                return _builtin(cx, node)  # the host's is an overload of it
             raise cx.error(_host_only(node, code), node.span)
     known = known_entity(cx, entity, node.span)
     value: Value = entity if known is None else known

@@ -95,6 +95,8 @@ def _update(
     operands: tuple[n.Expression, ...],
     result: n.Variable | None,
 ) -> None:
+    if cx.lowering.unevaluated:
+        return  # only its type is asked for, of objects that stand for others
     if isinstance(place, ChoiceLvalue):
         for_each_choice(
             cx,

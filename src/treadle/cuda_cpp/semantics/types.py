@@ -506,6 +506,13 @@ def holds_pointer(type: CppType) -> bool:
     return False
 
 
+def holds_absent(type: CppType) -> bool:
+    """Whether a type has a member of the host's library anywhere in it."""
+    if isinstance(type, ClassType):
+        return any(holds_absent(f.type) for f in all_fields(type))
+    return isinstance(innermost(type), Absent)
+
+
 def holds_array(type: CppType) -> bool:
     """Whether a value of this type has an array in it (or is one, or is a union)."""
     if isinstance(type, ClassType):

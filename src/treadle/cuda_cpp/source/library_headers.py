@@ -24,7 +24,7 @@ _PARTS = {
     # what nvcc declares itself
     "": (
         "atomics.cuh", "heap.cuh", "launch.cuh", "ptx.cuh", "ptx_halves.cuh", "raw_halves.cuh",
-        "texture.cuh",
+        "texture.cuh", "nan.cuh",
     ),
     "std": (
         "type_traits.cuh", "limits.cuh", "utility.cuh", "array.cuh", "bit.cuh", "algorithm.cuh",
