@@ -8,6 +8,7 @@ zeros.
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -46,23 +47,38 @@ def fill_table(
     if value is None:
         return  # null, like all that it would lead to
     items = _items(layout, value)
-    words = [
-        _placed(made, tables, instance, slot, [_pointed(slot, item) for item in items])
-        for slot in layout.slots
-    ]
+    _fill(made, tables, instance, layout, items, [(items, at) for at in range(len(items))])
+
+
+def _fill(
+    made: list[Any],
+    tables: Tables,
+    instance: KernelInstance,
+    layout: Table,
+    items: Sequence[Any],
+    owners: Sequence[tuple[Any, int]],
+) -> None:
+    """`fill_table` for some elements; `owners` are the caller's lists that they are in."""
+    words, pointed = [], []
+    for slot in layout.slots:
+        rows, known = _placed(
+            made, tables, instance, slot, [_pointed(slot, item) for item in items]
+        )
+        words.append(rows)
+        pointed.append(known)
     dtype, inner = storage_of(layout.element)
     host = np.zeros((len(items), *inner), numpy_of(dtype))
     for at, item in enumerate(items):
-        known = {slot.path: found[at] for slot, found in zip(layout.slots, words, strict=True)}
+        own = {slot.path: found[at] for slot, found in zip(layout.slots, words, strict=True)}
         if isinstance(layout.element, Struct):
-            host[at] = record_of(layout.element, _with_words(layout.element, item, known, ()))
+            host[at] = record_of(layout.element, _with_words(layout.element, item, own, ()))
         else:
-            host[at] = known[()]
+            host[at] = own[()]
     made[layout.position] = host
-    if isinstance(layout.element, Struct):
-        paths = frozenset(slot.path for slot in layout.slots)
-        before = host.copy()
-        tables.after.append(lambda stream: _numbers_back(items, host, before, paths))
+    before = host.copy()
+    tables.after.append(
+        lambda stream: _back(instance, layout, items, owners, host, before, pointed)
+    )
 
 
 # --- structs -------------------------------------------------------------------------------------
@@ -120,14 +136,54 @@ def _with_words(
     return made
 
 
-def _numbers_back(
-    items: Sequence[Any], host: Any, before: Any, pointers: frozenset[tuple[str, ...]]
+def _back(
+    instance: KernelInstance,
+    layout: Table,
+    items: Sequence[Any],
+    owners: Sequence[tuple[Any, int]],
+    host: Any,
+    before: Any,
+    pointed: Sequence[Mapping[Words, Any]],
 ) -> None:
-    """Write the numbers that a kernel changed to the caller's structs."""
+    """Write what a kernel changed to the caller's structs and lists: numbers, and pointers to
+    others of the arrays."""
     if host.tobytes() == before.tobytes():
         return
+    for slot, known in zip(layout.slots, pointed, strict=True):
+        for at, item in enumerate(items):
+            new, old = host[at], before[at]
+            for name in slot.path:
+                new, old = new[name], old[name]
+            if (new == old).all():
+                continue
+            pairs = [(int(one[0]), int(one[1])) for one in new.reshape(-1, 2)]
+            target, key = (item, slot.path[-1]) if slot.path else owners[at]
+            for name in slot.path[:-1]:
+                target = target[name] if isinstance(target, Mapping) else getattr(target, name)
+            values = [known.get(pair) for pair in pairs]
+            elsewhere = any(pair not in known for pair in pairs)
+            if elsewhere or not _set(target, key, values if slot.many else values[0]):
+                warnings.warn(
+                    f"kernel {instance.name} stored {slot.words} in memory of the caller that "
+                    "point elsewhere: they are valid until the kernel ends, and are not passed on",
+                    RuntimeWarning,
+                    stacklevel=4,
+                )
+    paths = frozenset(slot.path for slot in layout.slots)
     for at, item in enumerate(items):
-        _changed(item, host[at], before[at], pointers, ())
+        if isinstance(layout.element, Struct):
+            _changed(item, host[at], before[at], paths, ())
+
+
+def _set(target: Any, key: Any, value: Any) -> bool:
+    """Set an item or attribute; False if it cannot be."""
+    if isinstance(target, (list, MutableMapping)):
+        target[key] = value
+        return True
+    if isinstance(key, str) and hasattr(target, "__dict__"):
+        setattr(target, key, value)
+        return True
+    return False
 
 
 def _changed(
@@ -164,8 +220,9 @@ def _placed(
     instance: KernelInstance,
     slot: PointerSlot,
     pointed: Sequence[list[Any]],
-) -> list[Any]:
-    """The words of a slot's pointers in each element: a pair, or a list of them."""
+) -> tuple[list[Any], dict[Words, Any]]:
+    """The words of a slot's pointers in each element, a pair or a list of them; and what words
+    point to."""
     values = [value for row in pointed for value in row]
     present = [value for value in values if value is not None]
     layout = slot.layout
@@ -181,7 +238,9 @@ def _placed(
         made[layout.position], places = _joined(tables, slot, present, size)
     words = iter([_NULL if one is None else (places[id(one)], 1) for one in values])
     rows = [[next(words) for _ in row] for row in pointed]
-    return rows if slot.many else [row[0] for row in rows]
+    known: dict[Words, Any] = {_NULL: None}
+    known |= {(places[id(one)], 1): one for one in present}
+    return (rows if slot.many else [row[0] for row in rows]), known
 
 
 def _of_tables(
@@ -193,12 +252,15 @@ def _of_tables(
 ) -> dict[int, int]:
     """Arrays with pointers in them, one after the other; the place of each."""
     items: list[Any] = []
+    owners: list[tuple[Any, int]] = []
     places: dict[int, int] = {}
     for value in values:
         if id(value) not in places:
             places[id(value)] = len(items) * size_of(layout.element)
-            items += _items(layout, value)
-    fill_table(made, tables, instance, layout, items)
+            own = _items(layout, value)
+            items += own
+            owners += [(own, at) for at in range(len(own))]
+    _fill(made, tables, instance, layout, items, owners)
     return places
 
 

@@ -73,6 +73,13 @@ __global__ void stacks(int *out, int *space)
     out[t] += 10000 * (other.top - (space + 8 * other.n));
 }
 __global__ void through_member(Cluster *c) { float **p = &c->means; (*p)[0] = 1; }
+__global__ void turned(float **rows, Cluster *c, float *other)
+{
+    float *first = rows[0];
+    rows[0] = rows[1];
+    rows[1] = first;
+    if (c) c->means = other;
+}
 struct Node { Node *next; };
 __global__ void list(Node *node) { }
 """)
@@ -122,6 +129,20 @@ def test_structs_with_pointers_in_memory(device, rng):
         np.testing.assert_array_equal(out[k], np.where(np.arange(8) < n, weights[k] + chosen, 0))
         assert given[k]["n"] == -n
     MODULE.clusters[1, 8](given[0], out)  # one struct: n is below 0 now
+
+
+def test_pointers_that_a_kernel_stores(device):
+    if "float64" not in device.features:  # the struct has a double
+        return
+    rows = [np.zeros(2, np.float32), None]
+    first = rows[0]
+    MODULE.turned[1, 1](rows, None, None)
+    assert rows[0] is None
+    assert rows[1] is first
+    one = {"n": 3, "means": first, "weights": None, "scale": 2.0, "rows": [None, None]}
+    with pytest.warns(RuntimeWarning, match=r"stored pointers to float in it .*elsewhere"):
+        MODULE.turned[1, 1](rows, one, np.zeros(2, np.float32))
+    assert one["means"] is first
 
 
 def test_pointers_in_shared_memory(device):
