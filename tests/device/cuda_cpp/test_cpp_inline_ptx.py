@@ -328,6 +328,36 @@ def test_floats(device, module):
     np.testing.assert_allclose(out.numpy().reshape(6, n), wanted, rtol=1e-6)
 
 
+def test_moves_and_conversions():
+    module = td.cuda_module(r"""
+    __global__ void k(unsigned *o, double *d)
+    {
+        unsigned low, high, v;
+        unsigned short a, b;
+        asm("mov.b64 {%0, %1}, %2;" : "=r"(low), "=r"(high) : "d"(d[0]));
+        o[0] = low; o[1] = high;
+        asm("mov.b64 %0, {%1, %2};" : "=d"(d[1]) : "r"(low), "r"(high));
+        asm("mov.b32 {%0, %1}, %2;" : "=h"(a), "=h"(b) : "r"(high));
+        o[2] = a; o[3] = b;
+        asm("{.reg.f64 t; cvt.f64.f32 t, %1; add.rn.f64 %0, t, 0d3FF0000000000000;}"
+            : "=d"(d[2]) : "f"(2.5f));
+        asm("{\n\t.reg .pred p;\n\tsetp.gt.s32 p, %1, %2; // the larger one\n\t"
+            "@p mov.s32 %0, %1;\n\t@!p mov.s32 %0, %2;\n\t}" : "=r"(o[4]) : "r"(-5), "r"(3));
+        asm("cvt.rni.s32.f64 %0, %1;" : "=r"(o[5]) : "d"(2.5));
+        asm("cvt.sat.u8.s32 %0, %1;" : "=r"(o[6]) : "r"(300));
+        asm("cvt.u16.u32 %0, %1;" : "=h"(a) : "r"(70000));
+        o[7] = a;
+        asm("set.lt.u32.f32 %0, %1, %2;" : "=r"(v) : "f"(1.f), "f"(2.f));
+        o[8] = v;
+    }
+    """)
+    out, x = np.zeros(9, np.uint32), np.array([np.pi, 0, 0])
+    module.k[1, 1, 0, td.device("cpu").default_stream](out, x)
+    low, high = (int(word) for word in x[:1].view(np.uint32))
+    assert out.tolist() == [low, high, high & 0xFFFF, high >> 16, 3, 2, 255, 4464, MOST]
+    assert x.tolist() == [np.pi, np.pi, 3.5]
+
+
 def test_addresses_in_shared_memory(device):
     """Of arrays, objects and their members, through functions, as pointers again."""
     module = td.cuda_module("""
