@@ -292,6 +292,55 @@ def test_exchanges_and_neighbours(device):
     assert (more.numpy() == 100 * ((ranks + 3) % threads) + ranks + 5).all()
 
 
+TILES = (
+    HEAD
+    + """
+template <class Op> struct Before {
+    int before;
+    Op op;
+    __device__ int operator()(int total) {
+        int old = before;
+        before = op(old, total);
+        return old;
+    }
+};
+template <int N, int K> __global__ void tiles(const int *x, int *sums, int *most, int count)
+{
+    typedef cub::BlockScan<int, N> Scan;
+    __shared__ typename Scan::TempStorage storage;
+    Before<cub::Sum> sum{0, cub::Sum()};
+    Before<cub::Max> max{-1, cub::Max()};
+    for (int from = 0; from < count; from += N * K) {
+        int k[K], s[K], m[K], at = from + threadIdx.x * K, one;
+        for (int i = 0; i < K; i++) k[i] = at + i < count ? x[at + i] : 0;
+        Scan(storage).ExclusiveSum(k, s, sum);
+        __syncthreads();
+        Scan(storage).InclusiveScan(k, m, cub::Max(), max);
+        __syncthreads();
+        Before<cub::Max> own{5, cub::Max()};
+        Scan(storage).ExclusiveScan(k[0], one, cub::Max(), own);
+        __syncthreads();
+        for (int i = 0; i < K; i++)
+            if (at + i < count) { sums[at + i] = s[i]; most[at + i] = m[i] + 1000 * one; }
+    }
+}
+"""
+)
+
+
+def test_scans_of_tiles_after_each_other(device):
+    threads, items, count = 40, 2, 187
+    x = np.random.default_rng().integers(0, 100, count).astype(np.int32)
+    sums, most = (td.full((count,), -77, dtype=td.int32, device=device) for _ in range(2))
+    kernel = td.cuda_module(TILES).kernel("tiles", threads, items)
+    kernel[1, threads](on(device, x), sums, most, count)
+    assert sums.tolist() == [0, *np.cumsum(x)[:-1]]
+    first = np.pad(x, (0, 240 - count)).reshape(3, threads, items)[:, :, 0]
+    before = np.maximum.accumulate(np.pad(first[:, :-1], ((0, 0), (1, 0)), constant_values=5), 1)
+    ones = np.maximum(before, 5).repeat(items, 1).reshape(-1)[:count]
+    assert most.tolist() == (np.maximum.accumulate(x) + 1000 * ones).tolist()
+
+
 RUNS = (
     HEAD
     + """

@@ -162,6 +162,18 @@ struct BlockScan {
         ExclusiveSum(x, own);
         out = prefix(callback) + own;
     }
+    template <class Op, class Callback, class = std::enable_if_t<__treadle_is_class<Op> && __treadle_is_class<Callback>>>
+    __device__ void InclusiveScan(T x, T &out, Op op, Callback &callback) {
+        T sum = scan(x, op);
+        out = op(prefix(callback), sum);
+    }
+    template <class Op, class Callback, class = std::enable_if_t<__treadle_is_class<Op> && __treadle_is_class<Callback>>>
+    __device__ void ExclusiveScan(T x, T &out, Op op, Callback &callback) {
+        scan(x, op);
+        T own = rank > 0 ? upto(rank - 1, op) : x;
+        T before = prefix(callback);
+        out = rank > 0 ? op(before, own) : before;
+    }
 
     template <int count, class Op> __device__ void InclusiveScan(T (&x)[count], T (&out)[count], Op op) {
         T before = x[0];
@@ -198,6 +210,35 @@ struct BlockScan {
     template <int count> __device__ void ExclusiveSum(T (&x)[count], T (&out)[count]) { ExclusiveScan(x, out, (T)0, cub::Sum()); }
     template <int count> __device__ void ExclusiveSum(T (&x)[count], T (&out)[count], T &aggregate) {
         ExclusiveScan(x, out, (T)0, cub::Sum(), aggregate);
+    }
+    template <int count, class Op, class Callback,
+              class = std::enable_if_t<__treadle_is_class<Op> && __treadle_is_class<Callback>>>
+    __device__ void InclusiveScan(T (&x)[count], T (&out)[count], Op op, Callback &callback) {
+        T before = x[0];
+        ExclusiveScan(__treadle_fold(x, op), before, op, callback);
+        for (int i = 0; i < count; ++i) {
+            before = op(before, x[i]);
+            out[i] = before;
+        }
+    }
+    template <int count, class Op, class Callback,
+              class = std::enable_if_t<__treadle_is_class<Op> && __treadle_is_class<Callback>>>
+    __device__ void ExclusiveScan(T (&x)[count], T (&out)[count], Op op, Callback &callback) {
+        T before = x[0];
+        ExclusiveScan(__treadle_fold(x, op), before, op, callback);
+        for (int i = 0; i < count; ++i) {
+            T own = x[i];
+            out[i] = before;
+            before = op(before, own);
+        }
+    }
+    template <int count, class Callback, class = std::enable_if_t<__treadle_is_class<Callback>>>
+    __device__ void InclusiveSum(T (&x)[count], T (&out)[count], Callback &callback) {
+        InclusiveScan(x, out, cub::Sum(), callback);
+    }
+    template <int count, class Callback, class = std::enable_if_t<__treadle_is_class<Callback>>>
+    __device__ void ExclusiveSum(T (&x)[count], T (&out)[count], Callback &callback) {
+        ExclusiveScan(x, out, cub::Sum(), callback);
     }
 };
 
