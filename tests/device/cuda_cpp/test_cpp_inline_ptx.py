@@ -304,6 +304,47 @@ def test_carries(device, module):
     assert out.numpy().reshape(8, n).tolist() == wanted
 
 
+def test_carries_through_functions(device):
+    """Products of large integers, by functions of one instruction each."""
+    one = 'asm volatile("OP %0, %1, %2;" : "=r"(r) : "r"(a), "r"(b)); return r; }'
+    three = 'asm volatile("OP %0, %1, %2, %3;" : "=r"(r) : "r"(a), "r"(b), "r"(c)); return r; }'
+    functions = {"add.cc.u32": one, "addc.u32": one, "mad.lo.cc.u32": three, "madc.hi.u32": three}
+    text = "".join(
+        f"__device__ unsigned {op[:-4].replace('.', '_')}(unsigned a, unsigned b"
+        f"{', unsigned c' if body is three else ''}) {{ unsigned r; {body.replace('OP', op)}"
+        for op, body in functions.items()
+    )
+    module = td.cuda_module(
+        text
+        + """
+    template <int N> __global__ void products(const unsigned *a, const unsigned *b, unsigned *out)
+    {
+        int i = threadIdx.x;
+        unsigned r[2 * N] = {0};
+        for (int j = 0; j < N; j++) {
+            unsigned carry = 0;
+            for (int k = 0; k < N; k++) {
+                unsigned low = mad_lo_cc(a[i * N + j], b[i * N + k], r[j + k]);
+                unsigned high = madc_hi(a[i * N + j], b[i * N + k], 0);
+                r[j + k] = add_cc(low, carry);
+                carry = addc(high, 0);
+            }
+            r[j + N] = carry;
+        }
+        for (int k = 0; k < 2 * N; k++) out[i * 2 * N + k] = r[k];
+    }
+    """
+    )
+    given = np.random.default_rng().integers(0, 1 << 32, (2, 9, 5), dtype=np.uint64)
+    given[:, 0] = MOST
+    out = td.zeros((9, 10), dtype=td.uint32, device=device)
+    arrays = [td.asarray(one.astype(np.uint32), device=device) for one in given]
+    module.kernel("products", 5)[1, 9](*arrays, out)
+    numbers = [[sum(int(w) << 32 * k for k, w in enumerate(row)) for row in one] for one in given]
+    wanted = [[x * y >> 32 * k & MOST for k in range(10)] for x, y in zip(*numbers, strict=True)]
+    assert out.tolist() == wanted
+
+
 def test_warps(device, module):
     n = 64
     x = np.random.default_rng().integers(0, 100, n).astype(np.uint32)
