@@ -258,7 +258,7 @@ def scale_of(name: str, scale: Any, depth: int) -> float:
     if scale is None:
         return 1 / math.sqrt(depth) if depth else 1.0
     number = as_python(scale) if is_number(scale) else None
-    if type(number) not in (int, float):
+    if not isinstance(number, (int, float)) or isinstance(number, bool):
         raise TypeError(f"{name}: scale is a number or None, not {type(scale).__name__}")
     if _LARGEST_SCALE < abs(number) < math.inf:
         raise ValueError(f"{name}: scale is {scale!r}, which is too large for scores of float32")
