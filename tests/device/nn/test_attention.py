@@ -124,6 +124,18 @@ def test_masks(device, rng):
     assert not found.numpy()[:, :, 2].any()
 
 
+@pytest.mark.parametrize("queries", [3, 70])
+def test_masks_of_the_largest_numbers(device, rng, queries):
+    """Which masks have in place of -infinity: rows that see nothing else see all keys alike."""
+    q, k, v = drawn(rng, (1, 2, queries, 24), (1, 2, 67, 24), (1, 2, 67, 24))
+    smallest = np.finfo(np.float32).min
+    mask = np.where(visible(queries, 67, right=5), 0, smallest).astype(np.float32)
+    mask[0], mask[1] = smallest, 3e38
+    mask[2, 9:] = -np.inf
+    arrays = [td.asarray(x) for x in (q, k, v, mask)]
+    close(attend(*arrays), formula(q, k, v, mask.astype(np.float64)))
+
+
 def test_hidden_rows_that_are_nan(device, rng):
     """A hidden key changes nothing. A hidden value, times a weight of 0, may make a row NaN, as it
     does in PyTorch, and never another number."""

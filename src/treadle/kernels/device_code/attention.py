@@ -29,6 +29,28 @@ LOG2_E = 1.4426950408889634
 LN_2 = 0.6931471805599453
 
 
+_LARGEST = 3.4028234663852886e38  # of float32
+_MASK_LARGEST = 2.3e38  # of which there are float32 numbers of log2(e) times as much
+
+
+@functools.cache
+def mask_scaler(partial: DType) -> Function:
+    """A function for a number of a mask that is added to scores, counted as these are. Those that
+    would become infinite, as the smallest float32 that many masks have, become nearly as large
+    ones that do not: a query whose keys all have such a number sees them alike."""
+    narrow = partial is dtypes.float32
+
+    @td.func
+    def scaled(entry):
+        number = partial(entry)
+        if narrow:
+            near = td.minimum(td.maximum(number, partial(-_MASK_LARGEST)), partial(_MASK_LARGEST))
+            number = near if td.abs(number) <= partial(_LARGEST) else number
+        return number * partial(LOG2_E)
+
+    return scaled
+
+
 class Tile(NamedTuple):
     """What a block computes at once. Its threads are `across` keys or columns by `down` queries."""
 
@@ -119,6 +141,7 @@ def attender(what: Attending, tile: Tile) -> Kernel:
     texts, dropout = what.mask is TABLE, what.dropout
     masked = what.mask is not None and not texts
     additive = masked and what.mask is not dtypes.bool_
+    scaled_mask = mask_scaler(partial)
 
     @td.kernel(checked=False, fastmath=what.fast)
     def attend(
@@ -245,7 +268,7 @@ def attender(what: Attending, tile: Tile) -> Kernel:
                         if masked and seen and r < queries:
                             entry = mask[mask_at + r * mask_steps.w + column * mask_step]
                             if additive:
-                                scores[s] += partial(entry) * partial(LOG2_E)
+                                scores[s] += scaled_mask(entry)
                             else:
                                 seen = entry
                         scores[s] = scores[s] if seen else partial(-td.inf)

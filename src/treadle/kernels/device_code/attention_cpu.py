@@ -20,9 +20,9 @@ from treadle.core import dtypes
 from treadle.core.dtypes import DType
 from treadle.kernels.device_code.attention import (
     LN_2,
-    LOG2_E,
     Attending,
     kept,
+    mask_scaler,
     power_of,
     share_of,
 )
@@ -300,6 +300,7 @@ def _hider(what: Attending, block: Lanes) -> Function:
     partial, lanes, rows = what.partial, block.lanes, block.rows
     masked = what.mask is not None and what.mask is not TABLE
     additive = what.mask is not dtypes.bool_
+    scaled_mask = mask_scaler(partial)
 
     @td.func
     def hide(
@@ -318,7 +319,7 @@ def _hider(what: Attending, block: Lanes) -> Function:
                     else:
                         entry = mask[mask_row + column * step]
                     if additive:
-                        score += partial(entry) * partial(LOG2_E)
+                        score += scaled_mask(entry)
                     else:
                         seen = entry
                 scores[r * STRETCH + j + t] = score if seen else partial(-td.inf)

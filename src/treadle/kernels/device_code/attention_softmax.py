@@ -12,7 +12,7 @@ from typing import NamedTuple
 from treadle import lang as td
 from treadle.core import dtypes
 from treadle.core.dtypes import DType
-from treadle.kernels.device_code.attention import LN_2, LOG2_E, kept, power_of
+from treadle.kernels.device_code.attention import LN_2, LOG2_E, kept, mask_scaler, power_of
 from treadle.kernels.device_code.block_reductions import maximum_of_block, side_of, sum_of_block
 from treadle.lang.decorators import Function, Kernel
 
@@ -187,6 +187,7 @@ def _score_of(what: Scoring) -> Function:
     """A function that scales a product and adds a mask; -infinity where a query sees nothing."""
     partial = what.partial
     masked, additive = what.mask is not None, what.mask is not dtypes.bool_
+    scaled_mask = mask_scaler(partial)
 
     @td.func
     def score_of(product, mask, mask_row, row, column, part, scale):
@@ -195,7 +196,7 @@ def _score_of(what: Scoring) -> Function:
         if masked:
             entry = mask[mask_row + column * part.mask_key]
             if additive:
-                score += partial(entry) * partial(LOG2_E)
+                score += scaled_mask(entry)
             else:
                 seen = seen and entry
         return score if seen else partial(-td.inf)

@@ -12,8 +12,8 @@ import functools
 from typing import Any, NamedTuple
 
 from treadle import lang as td
-from treadle.core.dtypes import DType, bool_
-from treadle.kernels.device_code.attention import LOG2_E
+from treadle.core.dtypes import DType, bool_, float32
+from treadle.kernels.device_code.attention import mask_scaler
 from treadle.lang import builtins
 from treadle.lang.decorators import Function
 
@@ -236,6 +236,7 @@ def score_hider(mask: DType | None, down: int, across: int, transposed: bool) ->
     queries, or if they are `transposed` those of keys; `row` and `column` are a lane's first."""
     masked, four = mask is not None, td.vec4[td.f32]
     additive = masked and mask is not bool_
+    scaled_mask = mask_scaler(float32)
 
     @td.func
     def hide(scores, row, column, queries, count, left, right, entries, at, by_row, by_key, scale):
@@ -259,7 +260,7 @@ def score_hider(mask: DType | None, down: int, across: int, transposed: bool) ->
                     if masked and seen and r < queries:
                         entry = entries[at + r * by_row + k * by_key]
                         if additive:
-                            parts[e] += td.f32(entry) * td.f32(LOG2_E)
+                            parts[e] += scaled_mask(entry)
                         else:
                             seen = entry
                     parts[e] = parts[e] if seen else td.f32(-td.inf)
