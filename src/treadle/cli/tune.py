@@ -48,7 +48,9 @@ def run_tune(
         _tune(chosen, wanted, seconds, outcomes)
     except KeyboardInterrupt as error:
         stopped = error
-        sys.stdout.write("Stopped: what was found before is kept\n")
+        some = any(each.result is not None for each in outcomes)
+        what = "what was found is kept" if some else "nothing was found yet"
+        sys.stdout.write(f"Stopped: {what}\n")
     if outcomes:
         _show(outcomes)
     left = len(wanted) - sum(each.result is not None and each.result.complete for each in outcomes)

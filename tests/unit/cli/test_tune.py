@@ -113,7 +113,7 @@ def test_a_stop_shows_what_was_found(tmp_path, monkeypatch):
     monkeypatch.setattr(tune.tuner, "tune", stopping)
     file = tmp_path / "found.json"
     shown = run("tune", "--device", "cpu", "--seconds", "20", "--json", str(file), status=130)
-    assert "Stopped: what was found before is kept" in shown
+    assert "Stopped: what was found is kept" in shown
     assert "copies of 100" in shown
     assert "1 of 2 problems are not done with all candidates: run it again to go on" in shown
     assert len(json.loads(file.read_text())["results"]) == 1
