@@ -27,6 +27,45 @@ __global__ void lists(int *out)
     }
     out[t] = sum;
 }
+struct Ends {
+    int *count;
+    __device__ Ends(int *c) : count(c) { atomicAdd(count, 1); }
+    __device__ ~Ends() { atomicAdd(count, 100); }
+};
+__global__ void destructors(int *count, int n)
+{
+    for (int i = 0; i < n; i++) {
+        Ends *one = new Ends(count);
+        delete one;
+    }
+    Ends *none = nullptr;
+    delete none;
+}
+struct Tree { Tree *left, *right; int value; };
+__device__ Tree *leaf(int value) { return new Tree{nullptr, nullptr, value}; }
+__global__ void sorted(int *x, int n)
+{
+    Tree *root = leaf(x[0]);
+    for (int i = 1; i < n; i++) {
+        Tree *at = root;
+        while (true) {
+            Tree **next = x[i] < at->value ? &at->left : &at->right;
+            if (!*next) { *next = leaf(x[i]); break; }
+            at = *next;
+        }
+    }
+    Tree **stack = new Tree *[n], *at = root;
+    int top = 0, k = 0;
+    while (at || top) {
+        while (at) { stack[top++] = at; at = at->left; }
+        at = stack[--top];
+        x[k++] = at->value;
+        Tree *done = at;
+        at = at->right;
+        delete done;
+    }
+    delete[] stack;
+}
 struct Counter { short n = 5; float3 at; __device__ ~Counter() { n = 0; } };
 __global__ void arrays(float *out, int n)
 {
@@ -82,7 +121,7 @@ def _sum_of_list(t: int) -> int:
     return total
 
 
-def test_pieces_are_taken_and_given_back(device):
+def test_pieces_are_taken_and_given_back(device, rng):
     module = td.cuda_module(SOURCE, heap_bytes=1 << 15)  # too little for all launches together
     out = np.zeros(64, np.int32)
     sums, found, flags = np.zeros(8, np.float32), np.zeros(8, np.int32), np.zeros(3, np.int32)
@@ -95,6 +134,13 @@ def test_pieces_are_taken_and_given_back(device):
         assert sums.tolist() == [sum(range(40 + t)) + t + 4 + 0.5 + 5 + t for t in range(8)]
         assert flags.tolist() == [1, 1, 3]
         assert found.tolist() == list(range(14, -1, -2))
+    count = np.zeros(1, np.int32)
+    module.destructors[1, 1](count, 7)
+    assert count.tolist() == [707]
+    numbers = rng.integers(0, 1000, 40).astype(np.int32)
+    ordered = numbers.copy()
+    module.sorted[1, 1](ordered, 40)
+    np.testing.assert_array_equal(ordered, np.sort(numbers))
     pair = np.zeros(2, np.float32)
     module.placed[1, 1](pair)
     assert pair.tolist() == [1, 3]

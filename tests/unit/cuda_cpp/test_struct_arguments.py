@@ -97,10 +97,10 @@ def test_what_people_see(module):
 @pytest.mark.parametrize(
     ("declarations", "parameter", "message"),
     [
-        ("", "float **p", "parameter p is a pointer to pointers, .* pass one array with offsets"),
-        ("struct A { int *x; };", "A *p", "p is a pointer to structs with pointers in them"),
-        ("struct A { int **x; };", "A p", "p, field x, is a pointer to pointers"),
-        ("struct A { A *next; int n; };", "A p", "p, field next, is a pointer to structs"),
+        ("union A { int *x; int n; };", "A *p", "parameter p has a union with pointers in it"),
+        ("struct B { int *x; }; struct A { B b[2]; };", "A *p", "p has arrays of structs with"),
+        ("struct A { A *next; int n; };", "A p", "p, field next, leads to pointers to A in a A"),
+        ("struct A { int *rows[3]; int &r; };", "A *p", "p points to A, with a reference"),
         ("struct A { int n; int &r; };", "A p", "p, field r, is a reference"),
         ("union A { int *x; int n; };", "A p", "p is a union with pointers in it"),
         ("struct A { int *rows[300]; };", "A p", "rows, is split into more than 256 parameters"),
@@ -128,8 +128,7 @@ __global__ void k(Rows p, int *out, int i) {{ {body} }}
     [
         ("p.rows[2][0] = 1;", "item 2 of an array of 2"),
         ("Rows *q = &p; q[1].n = 2;", "points to one struct has only the index 0"),
-        ("int *many[100]; many[i] = out;", "many is an array of 100 pointers"),
-        ("__shared__ Rows s; s.n = 1;", "a pointer in memory|cannot hold addresses"),
+        ("__shared__ Rows s; int **q = &s.rows[1]; q[0] = out;", "name the member of the struct"),
         ("Rows q = i ? p : p; out[0] = q.n;", "Rows"),
         ("p.rows[i] = p.n;", "is not a pointer to int"),
         ("Rows list[2]; Rows *q = list; q++;", "list|Rows"),

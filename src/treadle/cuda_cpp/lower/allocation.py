@@ -117,7 +117,8 @@ def delete(cx: Context, node: tree.Delete) -> Value:
     pointer = pointer_of(cx, value)
     if pointer is None:
         raise cx.error(f"delete takes a pointer, not {describe(value)}", node.span)
-    if lifetime_of(pointer.to).ends:
+    is_null = all(isinstance(one, NullTarget) for one in pointer.targets)
+    if lifetime_of(pointer.to).ends and not is_null:
         if node.array:
             raise cx.error(
                 "delete[] of objects whose destructors do something: the number of objects is not "

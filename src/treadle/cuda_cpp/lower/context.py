@@ -201,6 +201,7 @@ class Lowering:
     notes: dict[Note, None] = field(default_factory=dict)
     classes: dict[Any, Any] = field(default_factory=dict)  # instances of classes
     incomplete: dict[str, Any] = field(default_factory=dict)  # keys of classes, by name
+    unknown: set[str] = field(default_factory=set)  # variables for objects that are not known yet
     starts: dict[str, n.Expression] = field(default_factory=dict)  # of arrays, in their buffers
     memory_targets: dict[str, MemoryTarget] = field(default_factory=dict)  # by memory
     images: dict[str, Any] = field(default_factory=dict)  # by memory

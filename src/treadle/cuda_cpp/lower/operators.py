@@ -40,6 +40,7 @@ from treadle.cuda_cpp.lower.pointers import (
     as_index,
     demand_memory,
     in_steps_of,
+    known_targets,
     moved,
     pointer_of,
 )
@@ -295,7 +296,7 @@ def assign_pointer(
     """Assign to a pointer variable."""
     facts = cx.lowering.facts
     known = facts.targets.setdefault(variable.key, [])
-    for target in pointer.targets:
+    for target in known_targets(cx, pointer.targets):
         if target not in known:
             known.append(target)
             facts.changed = True

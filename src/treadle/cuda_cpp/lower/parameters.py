@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 from treadle.core.source import Span
-from treadle.cuda_cpp.lower.context import Context
+from treadle.cuda_cpp.lower.context import Context, completed
 from treadle.cuda_cpp.lower.names import resolve
 from treadle.cuda_cpp.lower.pair_types import holds_double, paired
 from treadle.cuda_cpp.program import (
@@ -148,7 +148,7 @@ def parameters_of(cx: Context, declaration: tree.FunctionDeclaration) -> Paramet
 
 
 def _layout(cx: Context, found: Parameters, part: _Part) -> ArgumentLayout:
-    type = part.type
+    type = completed(cx, part.type)
     if isinstance(type, Pointer) and _is_table(innermost(type.to)):
         return _table(cx, found, part, type)
     if not isinstance(type, (ClassType, ArrayOf)) or not holds_pointer(type):

@@ -91,8 +91,10 @@ def pointer_of(cx: Context, value: Value) -> PointerValue | None:
             return chosen_pointer(cx, value)
         case PointerVariable():
             targets = value.targets
-            if not targets:  # in the first run, those that were assigned so far
-                targets = tuple(cx.lowering.facts.targets.get(value.key, ())[:1])
+            if not targets:  # in the first run, one that was assigned so far
+                known = cx.lowering.facts.targets.get(value.key, [])
+                points = [one for one in known if not isinstance(one, NullTarget)]
+                targets = tuple((points or known)[:1])
             return PointerValue(
                 targets or (NullTarget(),),
                 value.offset,
@@ -218,7 +220,9 @@ def follow(cx: Context, pointer: PointerValue, span: Span) -> Value:
         if not cx.lowering.facts.changed and not cx.lowering.unevaluated:
             raise cx.error("this pointer is always null where it is dereferenced", span)
         if not isinstance(pointer.to, ArrayOf):  # the next run has more targets
-            return Lvalue(cx.variable("unknown", stored_type(cx, pointer.to, span)), pointer.to)
+            unknown = cx.variable("unknown", stored_type(cx, pointer.to, span))
+            cx.lowering.unknown.add(unknown.name)
+            return Lvalue(unknown, pointer.to)
     if isinstance(pointer.to, ArrayOf):
         return ArrayValue(pointer, pointer.to)
     match target:
@@ -328,6 +332,16 @@ def demand_memory(cx: Context, place: n.Place) -> None:
             for targets in facts.targets.values():  # it is a memory now
                 targets[:] = [one for one in targets if not _is_in(one, root)]
             raise LowerAgain
+
+
+def known_targets(cx: Context, targets: Sequence[Target]) -> list[Target]:
+    """Targets without those that only stand for what a later run finds."""
+    return [
+        one
+        for one in targets
+        if not isinstance(one, (ObjectTarget, ItemTarget))
+        or getattr(root_of(one.place), "name", "") not in cx.lowering.unknown
+    ]
 
 
 def _is_in(target: Target, variable: n.Variable) -> bool:

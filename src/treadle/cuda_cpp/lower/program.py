@@ -324,6 +324,10 @@ class Program:
                 )
             except LowerAgain:
                 continue
+            except CompileError:
+                if not facts.changed:
+                    raise
+                continue  # with what this run found, it may be no error
             except NoLayout as reason:
                 raise lowering.error(
                     f"{reason}, and memory on most devices cannot hold addresses. Pass "

@@ -12,7 +12,14 @@ from treadle.cuda_cpp.lower.context import Context, completed
 from treadle.cuda_cpp.lower.conversions import convert, rvalue
 from treadle.cuda_cpp.lower.objects import copy_object, store, subscript
 from treadle.cuda_cpp.lower.operators import assign_pointer
-from treadle.cuda_cpp.lower.pointers import MOST_ITEMS, ZERO, follow, pointer_of, unit_of
+from treadle.cuda_cpp.lower.pointers import (
+    MOST_ITEMS,
+    ZERO,
+    follow,
+    known_targets,
+    pointer_of,
+    unit_of,
+)
 from treadle.cuda_cpp.lower.special_members import acts, has_default_constructor
 from treadle.cuda_cpp.lower.values import (
     ArrayValue,
@@ -213,7 +220,7 @@ def _declare_pointer_with(
         # The target of the initializer is known before the declaration: mostly it is the only one.
         known = cx.lowering.facts.targets.setdefault(key, [])
         if not known:
-            known.extend(pointer.targets)
+            known.extend(known_targets(cx, pointer.targets))
         if pointer.offset.type == ir.I64:
             cx.lowering.facts.wide.add(key)
     variable = declare_pointer(cx, name, type, key, span)

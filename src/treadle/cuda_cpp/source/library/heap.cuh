@@ -7,33 +7,40 @@
 __device__ unsigned int __treadle_heap_taken[__treadle_heap_words] = {1u};
 __device__ uint4 __treadle_heap[__treadle_heap_words * 64];
 
+// Bit i: the bits of `free` from i on are set, `count` of them.
+__device__ inline unsigned int __treadle_runs(unsigned int free, unsigned int count) {
+    unsigned int more = min(1u, count - 1u), length = 1u + more;
+    free &= free >> more;
+    for (int step = 0; step < 4; step++) {
+        more = min(length, count - length);
+        free &= free >> more;
+        length += more;
+    }
+    return free;
+}
 // The first of up to 32 blocks, which have bits in one word; 0 if there are none.
 __device__ inline unsigned int __treadle_take_bits(unsigned int count) {
     unsigned int mask = count == 32u ? 0xffffffffu : (1u << count) - 1u;
     unsigned int thread = threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * (threadIdx.z + blockIdx.x));
-    unsigned int word = thread % (unsigned int)__treadle_heap_words, found = 0u;
-    for (unsigned int step = 0; step < __treadle_heap_words && found == 0u; step++) {
-        unsigned int taken = atomicOr(&__treadle_heap_taken[word], 0u);
-        bool full = false;
-        while (!full && found == 0u) {
-            unsigned int runs = ~taken;  // bit i: the blocks from i on are free, as many as `length`
-            for (unsigned int length = 1u; length < count;) {
-                unsigned int more = min(length, count - length);
-                runs &= runs >> more;
-                length += more;
+    unsigned int word = thread % (unsigned int)__treadle_heap_words, left = __treadle_heap_words;
+    unsigned int first = 0u, taken = atomicOr(&__treadle_heap_taken[word], 0u);
+    while (left > 0u) {
+        unsigned int runs = __treadle_runs(~taken, count);
+        if (runs == 0u) {
+            word = word + 1u == __treadle_heap_words ? 0u : word + 1u;
+            taken = atomicOr(&__treadle_heap_taken[word], 0u);
+            left--;
+        } else {
+            unsigned int bit = __ffs((int)runs) - 1;
+            unsigned int before = atomicCAS(&__treadle_heap_taken[word], taken, taken | mask << bit);
+            if (before == taken) {
+                first = 32u * word + bit;
+                left = 0u;
             }
-            full = runs == 0u;
-            if (!full) {
-                unsigned int first = __ffs((int)runs) - 1;
-                unsigned int before = atomicCAS(&__treadle_heap_taken[word], taken, taken | mask << first);
-                if (before == taken)
-                    found = 32u * word + first;
-                taken = before;
-            }
+            taken = before;
         }
-        word = word + 1u == __treadle_heap_words ? 0u : word + 1u;
     }
-    return found;
+    return first;
 }
 // The first of more blocks, in whole words. Others may hold words for a moment that they give back.
 __device__ inline unsigned int __treadle_take_words(unsigned int words) {
