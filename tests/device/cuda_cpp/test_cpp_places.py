@@ -444,7 +444,6 @@ def test_fences_of_the_device(device):
     [
         ("coefficient = 2.0f;", "coefficient is __constant__"),
         ("host_side += 1;", "host_side is a host variable"),
-        ("__shared__ float *held[4];", "array of pointers"),
         ("float x[]; x[0] = 1;", "needs a length"),
         ("__shared__ int line[2] = {1};", "line is __shared__, so it cannot have an initializer"),
         ("threadIdx.w;", "w"),
