@@ -726,6 +726,56 @@ struct V {
 V v(n, 4); out[k++] = v.t[0] * 10 + v.t[1]; v.t[1] = 9; out[k++] = v.y;
     """,
     ),
+    "string literals": (
+        """
+__device__ int len(const char *s) { int n = 0; while (*s++) n++; return n; }
+__device__ const char *name(int i)
+{
+    switch (i) { case 0: return "zero"; case 3: return "three"; default: return ""; }
+}
+struct Named { const char *name; int v; };
+__device__ const char *pick(int i) { return i > 2 ? "large" : "no"; }
+__device__ int own() { return len(__func__) * 10 + sizeof(__FUNCTION__); }
+    """,
+        """
+out[k++] = len("hello") + len("abc" + 1) + own(); out[k++] = *("xyz" + n - 2);
+const char *t[] = {"a", "bb", "ccc"}; out[k++] = len(t[n - 1]) + len(name(n)) * 10;
+Named m{"four", 4}; m.name = "sevenxx"; out[k++] = len(m.name) + m.v + len(pick(n)) * 10;
+const char *p; if (n > 1) p = "one"; else p = "other"; out[k++] = len(p) * 1000 + p[1];
+p = p + 1; out[k++] = *p; out[k++] = len(n ? "yes" : "never"); out[k++] = "xyz"[1];
+const unsigned char *u = (const unsigned char *)"expand 32"; out[k++] = u[7];
+    """,
+    ),
+    "static variables": (
+        """
+namespace a { __device__ int count() { static int c; return ++c; } }
+__device__ int count() { static int c = 5; return c++; }
+__device__ int table(int i) { static int t[4] = {1, 2, 3, 4}; t[i & 3] += 10; return t[i & 3]; }
+struct S { int m; __device__ int calls() { static unsigned c = 100; c += m; return c; } };
+__device__ int constant(int i) { static const int t[3] = {7, 8, 9}; return t[i]; }
+    """,
+        """
+out[k++] = a::count(); out[k++] = a::count() * 10; out[k++] = count(); out[k++] = count();
+out[k++] = table(n); out[k++] = table(n) + constant(1); S s{5}; s.calls(); out[k++] = s.calls();
+for (int i = 0; i < 3; i++) { static int loops; loops++; out[k++] = loops; }
+    """,
+    ),
+    "unions": (
+        """
+union U {
+    float f; unsigned u; unsigned char b[4]; struct { short lo, hi; } s;
+    __device__ U() : u(7) {}
+    __device__ U(float x) : f(x) {}
+};
+struct V { int tag; union { int i; float f; }; };
+__device__ U made(int n) { U u; u.s.hi = n; return u; }
+    """,
+        """
+U u; U w(1.5f); out[k++] = u.u + w.u; w.b[3] = 0; out[k++] = w.u + made(n).u;
+V v{1, {5}}; v.f = 2.f; out[k++] = v.i; V x = {.tag = 2, .f = 1.f}; out[k++] = x.i;
+U arr[2]; arr[1] = w; out[k++] = arr[1].s.hi;
+    """,
+    ),
 }
 _AT_ONCE = 8
 NAMES = sorted(FEATURES)
@@ -757,6 +807,25 @@ def test_vectors_from_vectors(device):
     out = td.zeros(1, dtype=td.int32, device=device)
     td.cuda_module(VECTORS).copies[1, 1](out)
     assert out.tolist() == [845]
+
+
+LASTING = """
+__global__ void lasting(int *out)
+{
+    static int calls = 10;
+    atomicAdd(&calls, 1);
+    __threadfence_block();
+    if (threadIdx.x == 0) out[0] = calls;
+}
+"""
+
+
+def test_static_variables_last_from_launch_to_launch(device):
+    out = td.zeros(1, dtype=td.int32, device=device)
+    kernel = td.cuda_module(LASTING).lasting
+    kernel[1, 1](out)
+    kernel[1, 1](out)
+    assert out.tolist() == [12]
 
 
 KERNELS = """

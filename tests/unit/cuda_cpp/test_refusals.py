@@ -126,9 +126,10 @@ CONSTRUCTS = [
      "v has parts, .*a packed struct"),
     ("128 bits", kernel("/**/__int128 a = n;"), "__int128 has 128 bits.*: use two"),
     ("a coroutine", kernel("/**/co_await n;"), "a coroutine: .*; write the steps"),
-    ("a lasting variable", kernel("static int /**/count = 0;"),
-     "count is static.*: declare it __d"),
-    ("a variable of a host thread", kernel("thread_local int /**/a = 1;"), "thread_local.*: decl"),
+    ("a lasting variable of a template", kernel(
+        "x[0] = f(n);", "template <class T> __device__ T f(T x) { static T /**/c; return c; }"),
+     "c is static in a template.*: declare it __device__"),
+    ("a variable of a host thread", kernel("thread_local int /**/a = 1;"), "thread_local.*: leave"),
     ("an array of any length", kernel("float a[/**/n];"), "length of an array must be known"),
 ]  # fmt: skip
 # Mistakes rather than constructs.
@@ -225,8 +226,8 @@ MISTAKES = [
      "-1 in braces does not convert to unsigned int"),
     ("a volatile number as a constant",
      kernel("x[0] = /**/v;", "static volatile int v = 3;"), "v is a host variable"),
-    ("a volatile number that lasts", kernel("static volatile int /**/v = 3; x[0] = v++;"),
-     "v is static, so it would outlive"),
+    ("a lasting variable without a constant", kernel("static int /**/v = n; x[0] = v++;"),
+     "v is static"),
 ]  # fmt: skip
 
 

@@ -161,6 +161,7 @@ class Rules:
     construct: Callable[[Context, CppType, Sequence[Value], Span], Value]
     constructed_from: Callable[[Context, CppType, Sequence[Value]], Sequence[CppType | None]]
     run_constructor: Callable[[Context, Value, ClassType, Sequence[Value], Span], None]
+    text_pointer: Callable[[Context, Value, Span], Value]
     copy_into: Callable[[Context, Value, Value, CppType, Span], None]  # by a copy constructor
     destroy: Callable[[Context, Value, CppType, Span], None]
     has_converting_constructor: Callable[[Context, Value, ClassType], bool]

@@ -32,6 +32,7 @@ from treadle.cuda_cpp.lower.values import (
     BitsLvalue,
     ChoiceLvalue,
     ChosenPointer,
+    ChosenText,
     FunctionSet,
     Lvalue,
     MemoryTarget,
@@ -446,7 +447,7 @@ def _to_pointer(cx: Context, value: Value, type: Pointer, span: Span) -> Value:
     type = whole
     if isinstance(value, Null) or (isinstance(value, Rvalue) and value.literal_zero):
         return PointerValue((NullTarget(),), ZERO, unit_of(type.to), type.to)
-    if isinstance(value, Text):
+    if isinstance(value, (Text, ChosenText)):
         return value
     if isinstance(type.to, FunctionOf) and pointer_of(cx, value) is None:
         return cx.rules.function_pointer(cx, value, type.to, span)

@@ -50,7 +50,6 @@ from treadle.cuda_cpp.lower.operators import (
     stepped,
     unary,
 )
-from treadle.cuda_cpp.lower.storage import text_array
 from treadle.cuda_cpp.lower.traits import predicate
 from treadle.cuda_cpp.lower.tree_analysis import note_volatile
 from treadle.cuda_cpp.lower.values import (
@@ -236,6 +235,8 @@ def _qualified_field(cx: Context, node: tree.Name) -> Value | None:
 
 def _builtin(cx: Context, node: tree.Name) -> Value:
     """A name that CUDA or the language declares."""
+    if node.text in ("__func__", "__FUNCTION__"):
+        return Text(cx.name, data=cx.name.encode())
     if node.text in builtin_names.VARIABLES:
         return builtin_names.variable(cx, node)
     if node.text in TRAITS:
@@ -365,8 +366,8 @@ def _right_type(cx: Context, op: str, target: Value, value: Value, span: Span) -
 def _cast(cx: Context, node: tree.Cast) -> Value:
     type = resolve(cx, node.type)
     operand = lower(cx, node.operand)
-    if isinstance(operand, Text) and isinstance(type, Pointer) and type.to != CHAR:
-        operand = text_array(cx, operand, node.span)
+    if isinstance(type, Pointer) and type.to != CHAR:
+        operand = cx.rules.text_pointer(cx, operand, node.span)
     made = explicit_cast(cx, operand, type, node.style, node.span)
     note_volatile(cx, node.type, made)
     return made
@@ -397,7 +398,10 @@ def _size_of(cx: Context, node: tree.SizeOf) -> Value:
         if own and own[:2] == (node.operand.text, id(cx.scope)):  # in its own initializer
             type: CppType = own[2]
         else:
-            type = getattr(lower(cx, node.operand), "type", VOID)  # a name may be a type
+            named = lower(cx, node.operand)
+            type = getattr(named, "type", VOID)  # a name may be a type
+            if isinstance(named, Text):
+                type = ArrayOf(CHAR, len(named.data) + 1)
     elif isinstance(node.operand, tree.TYPES):
         type = resolve(cx, node.operand)
     elif isinstance(node.operand, tree.StringLiteral):

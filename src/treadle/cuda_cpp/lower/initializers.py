@@ -8,6 +8,7 @@ from typing import Any
 
 from treadle.core.source import Span
 from treadle.cuda_cpp.lower.arithmetic import constant, folded, zero_of
+from treadle.cuda_cpp.lower.classes import has_field
 from treadle.cuda_cpp.lower.conditionals import lower_place
 from treadle.cuda_cpp.lower.context import Context
 from treadle.cuda_cpp.lower.conversions import convert, rvalue
@@ -173,6 +174,9 @@ def _named(
             position = next(
                 (i for i, f in enumerate(fields) if name in (f.name, written_name(f))), -1
             )
+            inner = next((at for at, one in enumerate(fields) if _holds(one, name)), -1)
+            if position < 0 <= inner:  # a member of an anonymous member
+                position, item = inner, tree.InitializerList((item,), (name,), node.span)
             if position < 0:
                 raise cx.error(f"{type} has no field {name}", node.span)
         if position >= len(fields):
@@ -180,6 +184,12 @@ def _named(
         found[fields[position].name] = item
         position += 1
     return found
+
+
+def _holds(field: Member, name: str) -> bool:
+    """Whether an anonymous member has a member of this name."""
+    anonymous = field.name.startswith("anonymous") and isinstance(field.type, ClassType)
+    return anonymous and has_field(field.type, name)  # type: ignore[arg-type]
 
 
 def _aggregate(cx: Context, type: ClassType, node: tree.InitializerList, span: Span) -> Value:

@@ -23,7 +23,6 @@ from treadle.cuda_cpp.lower.names import (
 )
 from treadle.cuda_cpp.lower.objects import bit_field, component_type, member, subscript
 from treadle.cuda_cpp.lower.pointers import address, as_index, follow, pointer_of
-from treadle.cuda_cpp.lower.storage import text_array
 from treadle.cuda_cpp.lower.values import (
     BitFieldLvalue,
     ChosenPointer,
@@ -34,7 +33,6 @@ from treadle.cuda_cpp.lower.values import (
     PointerVariable,
     SplitArray,
     SplitStruct,
-    Text,
     Value,
     as_const,
     describe,
@@ -60,6 +58,7 @@ from treadle.ir import types as ir
 
 def dereference(cx: Context, operand: Value, span: Span) -> Value:
     """`*operand`"""
+    operand = cx.rules.text_pointer(cx, operand, span)
     pointer = pointer_of(cx, operand)
     if pointer is not None:
         return pointer if isinstance(pointer.to, FunctionOf) else follow(cx, pointer, span)
@@ -80,8 +79,7 @@ def lower_subscript(cx: Context, node: tree.Subscript) -> Value:
     if known is not None:
         return known
     base = lower(cx, node.base)
-    if isinstance(base, Text):
-        base = text_array(cx, base, node.span)
+    base = cx.rules.text_pointer(cx, base, node.span)
     if isinstance(getattr(base, "type", None), ClassType):
         operands = Operands([base], [[]])
         operands.add(*lower_to_block(cx, node.index))

@@ -51,6 +51,7 @@ from treadle.cuda_cpp.lower.values import (
     ArrayValue,
     ChoiceLvalue,
     ChosenPointer,
+    ChosenText,
     ItemTarget,
     Lvalue,
     MemoryTarget,
@@ -65,6 +66,7 @@ from treadle.cuda_cpp.lower.values import (
     SplitArray,
     SplitStruct,
     Target,
+    Text,
     Value,
     describe,
 )
@@ -114,6 +116,8 @@ def binary(
         left, right = _as_number(cx, left, span), _as_number(cx, right, span)
         if op in _COMPARISONS:
             left, right = _of_one_enum(cx, left, right, span)
+    if isinstance(left, (Text, ChosenText)) or isinstance(right, (Text, ChosenText)):
+        left, right = (cx.rules.text_pointer(cx, each, span) for each in (left, right))
     one, other = pointer_of(cx, left), pointer_of(cx, right)
     if one is not None or other is not None or isinstance(left, Null) or isinstance(right, Null):
         return _on_pointers(cx, op, left, right, one, other, span)
@@ -484,7 +488,8 @@ def put(cx: Context, target: Value, value: Value, type: CppType, span: Span) -> 
 
 def _store(cx: Context, target: Value, value: Value, span: Span) -> Value:
     if isinstance(target, (PointerVariable, ParameterPointer, ChosenPointer)):
-        pointer = pointer_of(cx, convert(cx, value, target.type, span))
+        converted = cx.rules.text_pointer(cx, convert(cx, value, target.type, span), span)
+        pointer = pointer_of(cx, converted)
         if pointer is None:
             raise cx.error(f"{describe(value)} is not a pointer to {target.to}", span)
         _point(cx, target, pointer, span)

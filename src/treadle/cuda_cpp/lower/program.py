@@ -24,7 +24,12 @@ from treadle.cuda_cpp.lower.rules import RULES
 from treadle.cuda_cpp.lower.templates import bind_arguments, spelled
 from treadle.cuda_cpp.lower.tree_analysis import Reachable
 from treadle.cuda_cpp.lower.values import Candidate
-from treadle.cuda_cpp.lower.variables import length_of, points_to_functions
+from treadle.cuda_cpp.lower.variables import (
+    is_constant_variable,
+    length_of,
+    points_to_functions,
+    static_name,
+)
 from treadle.cuda_cpp.semantics.early_errors import early_errors
 from treadle.cuda_cpp.semantics.redefinitions import redefinitions
 from treadle.cuda_cpp.semantics.returns import without_return
@@ -127,7 +132,8 @@ class Program:
         self._scope = file_scope(unit, types)
         self._kernels = _by_name(_kernels(unit.declarations, self._scope))
         self.kernels = {name: kernel.template for name, kernel in self._kernels.items()}
-        self._variables = dict(_variables(self._scope))
+        self._statics = _statics(unit, self._scope)
+        self._variables = dict(_variables(self._scope)) | self._statics
         references = _texture_references(self._scope)
         self.references = {name: one.declaration.span for name, one in references}
         self._types: dict[str, CppType] = {}
@@ -255,9 +261,9 @@ class Program:
             if declaration.launch_bounds:
                 most = constant_integer(cx, declaration.launch_bounds[0], "__launch_bounds__")
         used = self._reachable.names_from(declaration, written)
-        named = [one for one in self._variables if one.rpartition("::")[2] in used]
+        named = [one for one in self._variables if _own_name(one) in used]
         for one in named:
-            if one in self.refused_symbols:
+            if one in self.refused_symbols and one not in self._statics:
                 raise self.refused_symbols[one]
         symbols = tuple(one for one in named if one in self.symbols)
         references = tuple(one for one in self.references if one.rpartition("::")[2] in used)
@@ -458,6 +464,20 @@ def _variables(scope: Scope) -> Any:
             yield from _variables(entity.scope)
         elif isinstance(entity, GlobalVariable) and _is_of_device(entity.declaration):
             yield scope.qualified(name), entity
+
+
+def _statics(unit: tree.TranslationUnit, scope: Scope) -> dict[str, GlobalVariable]:
+    """The static variables of functions, which last as variables of the file do."""
+    return {
+        static_name(one): GlobalVariable(one, scope)
+        for one in unit.statics
+        if "shared" not in one.specifiers and not is_constant_variable(one)
+    }
+
+
+def _own_name(symbol: str) -> str:
+    """The name of a variable in its scope."""
+    return symbol.rpartition("::")[2].partition(".")[0]
 
 
 def _texture_references(scope: Scope) -> Iterator[tuple[str, GlobalVariable]]:

@@ -12,6 +12,7 @@ from treadle.cuda_cpp.lower import (
     members,
     names,
     statements,
+    storage,
     templates,
     traits,
 )
@@ -34,6 +35,7 @@ RULES = Rules(
     construct=calls.construct,
     constructed_from=calls.constructed_from,
     run_constructor=calls.run_constructor,
+    text_pointer=storage.text_pointer,
     copy_into=copies.copy_into,
     destroy=copies.destroy,
     has_converting_constructor=calls.has_converting_constructor,

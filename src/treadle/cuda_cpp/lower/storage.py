@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from treadle.core.source import Span
-from treadle.cuda_cpp.lower.arithmetic import constant
+from treadle.cuda_cpp.lower.arithmetic import constant, plus
 from treadle.cuda_cpp.lower.context import Context, completed
 from treadle.cuda_cpp.lower.conversions import convert, rvalue
 from treadle.cuda_cpp.lower.objects import copy_object, store, subscript
@@ -23,6 +23,7 @@ from treadle.cuda_cpp.lower.pointers import (
 from treadle.cuda_cpp.lower.special_members import acts, has_default_constructor
 from treadle.cuda_cpp.lower.values import (
     ArrayValue,
+    ChosenText,
     Lvalue,
     MemoryTarget,
     ObjectAddress,
@@ -108,6 +109,24 @@ def text_array(cx: Context, text: Text, span: Span) -> ArrayValue:
         value = character - 256 if character > 127 else character
         store(cx, place, constant(value, CHAR.scalar), span)
     return replace(made, first=replace(made.first, const=True))
+
+
+def text_pointer(cx: Context, value: Value, span: Span) -> Value:
+    """A pointer to the characters of a string literal, or of one of several; other values as they
+    are."""
+    if isinstance(value, Text):
+        first = text_array(cx, value, span).first
+        return replace(first, to=CHAR)
+    if not isinstance(value, ChosenText):
+        return value
+    pointers = [pointer_of(cx, text_pointer(cx, one, span)) for one in (value.one, value.other)]
+    one, other = pointers
+    assert one is not None
+    assert other is not None
+    tags = [constant(0, ir.I32) if p.tag is None else p.tag for p in (one, other)]
+    second = plus(tags[1], constant(len(one.targets), ir.I32))
+    tag = cx.copied(n.Select(value.test, tags[0], second, ir.I32, span))
+    return replace(one, targets=(*one.targets, *other.targets), tag=tag)
 
 
 def element_type(cx: Context, type: CppType, span: Span) -> ir.Type:
@@ -213,7 +232,7 @@ def _declare_pointer_with(
             return converted
         if isinstance(converted, Text):
             cx.lowering.literals[key] = converted
-            converted = text_array(cx, converted, span)
+        converted = text_pointer(cx, converted, span)
         pointer = pointer_of(cx, converted)
         if pointer is None:
             raise cx.error(f"{name} is a pointer, and its initializer is not", span)

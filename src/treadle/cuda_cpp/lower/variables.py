@@ -50,7 +50,7 @@ from treadle.cuda_cpp.lower.values import (
     is_prvalue,
     with_category,
 )
-from treadle.cuda_cpp.semantics.scopes import GlobalVariable, KnownValue
+from treadle.cuda_cpp.semantics.scopes import GlobalVariable, KnownValue, Scope
 from treadle.cuda_cpp.semantics.types import (
     VOID,
     Arithmetic,
@@ -84,12 +84,14 @@ def declare(cx: Context, node: tree.VariableDeclaration) -> None:
     else:
         type = resolve(cx, node.type)
     lasting = node.specifiers & {"static", "thread_local"}
-    if lasting and not _is_constant(node):
+    if "thread_local" in lasting:
         raise cx.error(
-            f"{node.name} is {min(lasting)}, so it would outlive its thread: declare it "
-            "__device__ outside of the function (all threads then share it, as in CUDA)",
+            f"{node.name} is thread_local, which is of the host's threads: leave it out",
             node.span,
         )
+    if lasting and not is_constant_variable(node):
+        cx.scope.names[node.name] = _static(cx, node)
+        return
     if isinstance(type, Reference):
         with cx.lifetime():
             bound, is_new = _reference(cx, node, type)
@@ -111,10 +113,36 @@ def declare(cx: Context, node: tree.VariableDeclaration) -> None:
     if not lasting:
         begin(cx, made, type)
     note_volatile(cx, node.type, made)
-    cx.scope.names[node.name] = as_const(made) if _is_constant(node) else made
+    cx.scope.names[node.name] = as_const(made) if is_constant_variable(node) else made
 
 
-def _is_constant(node: tree.VariableDeclaration) -> bool:
+def static_name(node: tree.VariableDeclaration) -> str:
+    """The name of a static variable of a function among the variables of the file."""
+    return f"{node.name}.{node.span.line}.{node.span.column}"
+
+
+def _static(cx: Context, node: tree.VariableDeclaration) -> Any:
+    """A variable of a function that lasts from call to call: all threads share it, as in CUDA."""
+    if cx.isolated:
+        raise NotPure
+    scope: Scope | None = cx.scope
+    while scope is not None and scope.kind != "template":
+        scope = scope.parent
+    value = cx.lowering.symbols.get(static_name(node))
+    if scope is not None or value is None:
+        raise cx.error(
+            f"{node.name} is static in a template, of which each instance would have its own, or "
+            "has a type of the function: declare it __device__ outside of the function",
+            node.span,
+        )
+    return (
+        ArrayValue(value, value.to)
+        if isinstance(value.to, ArrayOf)
+        else follow(cx, value, node.span)
+    )
+
+
+def is_constant_variable(node: tree.VariableDeclaration) -> bool:
     """Whether a variable is never assigned to, so that every thread may have its own."""
     written = node.type
     while isinstance(written, tree.ArrayType):
@@ -429,7 +457,7 @@ def _symbol(cx: Context, entity: GlobalVariable, span: Span) -> Value:
             return known
     if value is None:
         raise cx.error(f"{name} was not found among the variables of the module", span)
-    if _is_constant(entity.declaration):
+    if is_constant_variable(entity.declaration):
         value = replace(value, const=True)
     if isinstance(value.to, ArrayOf):
         return ArrayValue(value, value.to)

@@ -128,6 +128,7 @@ class Cursor:
         self.texts: list[str] = []
         self.pragmas: dict[int, Token] = {}  # about unrolling, by the index of the next token
         self.packings: list[tuple[int, int | None]] = [(0, None)]  # first index, alignment
+        self.statics: list[tree.VariableDeclaration] = []  # in functions
         self.end = 0
         self._read(tokens)
         self.partners = _partners(self.texts)

@@ -190,7 +190,7 @@ def _variable(
         c.index += 1
         items = initializers.arguments(c, ")")
         initializer, direct = tree.InitializerList(items, span=span, braces=False), True
-    return tree.VariableDeclaration(
+    made = tree.VariableDeclaration(
         name,
         declared.type,
         initializer,
@@ -202,6 +202,9 @@ def _variable(
         declared.name.arguments if template is not None and declared.name is not None else None,
         declared.span,
     )
+    if place == "block" and "static" in made.specifiers:
+        c.statics.append(made)
+    return made
 
 
 def qualified_text(name: tree.Name) -> str:

@@ -28,7 +28,9 @@ def parse(tokens: Sequence[Token], texts: Mapping[str, str], file: str) -> Parse
     reader = _Reader(c)
     with deep_nesting(file):
         declared = reader.members(c.end)
-    return Parsed(tree.TranslationUnit(tuple(declared), file), tuple(c.errors), c.uses)
+    return Parsed(
+        tree.TranslationUnit(tuple(declared), file, tuple(c.statics)), tuple(c.errors), c.uses
+    )
 
 
 def parse_template_argument(tokens: Sequence[Token]) -> tree.TemplateArgument | None:

@@ -676,3 +676,4 @@ class TranslationUnit:
 
     declarations: tuple[Declaration, ...]
     file: str = ""
+    statics: tuple[VariableDeclaration, ...] = ()  # the static variables of functions
