@@ -10,7 +10,6 @@ from treadle.core.source import Span
 from treadle.cuda_cpp.lower import builtin_names
 from treadle.cuda_cpp.lower.arithmetic import constant, zero_of
 from treadle.cuda_cpp.lower.builtin_calls import extents, vector
-from treadle.cuda_cpp.lower.classes import find_field
 from treadle.cuda_cpp.lower.closures import this_object
 from treadle.cuda_cpp.lower.context import Context, Returns
 from treadle.cuda_cpp.lower.conversions import (
@@ -446,11 +445,8 @@ def _run_initializers(
     """Run the mem-initializers of a constructor: `: x(a), y{b}`."""
     names = _members_by_name(type)
     for name, written in declaration.initializers:
-        field = names.get(name.text)
-        if field is None and (found := find_field(type, name.text)) is not None:
-            field = found[1]  # of an anonymous member
         with cx.lifetime():
-            _run_initializer(cx, field, name, written, type, place)
+            _run_initializer(cx, names.get(name.text), name, written, type, place)
 
 
 def _members_by_name(type: ClassType) -> dict[str, Member]:
