@@ -369,6 +369,35 @@ def test_floats(device, module):
     np.testing.assert_allclose(out.numpy().reshape(6, n), wanted, rtol=1e-6)
 
 
+def test_the_nth_set_bit(device):
+    module = td.cuda_module("""
+    __global__ void nth(const unsigned *mask, const int *offset, unsigned *out)
+    {
+        int i = threadIdx.x;
+        out[i] = __fns(mask[i], i % 32, offset[i]);
+        unsigned r;
+        asm("fns.b32 %0, %1, %2, %3;" : "=r"(r) : "r"(mask[i]), "r"(i % 32), "r"(offset[i]));
+        if (r != out[i]) out[i] = 99;
+    }
+    """)
+    rng = np.random.default_rng()
+    masks = rng.integers(0, 1 << 32, 64, dtype=np.uint64).astype(np.uint32)
+    masks[::9] = 0
+    offsets = rng.integers(-20, 21, 64).astype(np.int32)
+    offsets[:3] = [0, 0, 1]
+    out = td.zeros(64, dtype=td.uint32, device=device)
+    module.nth[1, 64](*(td.asarray(one, device=device) for one in (masks, offsets)), out)
+    wanted = []
+    for i, (mask_, offset) in enumerate(zip(masks.tolist(), offsets.tolist(), strict=True)):
+        base, step = i % 32, 1 if offset >= 0 else -1
+        places = range(base, 32) if step > 0 else range(base, -1, -1)
+        bits = [place for place in places if mask_ >> place & 1]
+        if offset == 0:
+            bits, offset = [base] if mask_ >> base & 1 else [], 1
+        wanted.append(bits[abs(offset) - 1] if len(bits) >= abs(offset) else MOST)
+    assert out.tolist() == wanted
+
+
 def test_moves_and_conversions():
     module = td.cuda_module(r"""
     __global__ void k(unsigned *o, double *d)

@@ -149,6 +149,7 @@ _ROWS: tuple[tuple[str, str, str, str, str], ...] = (
       for mode, (a, b, c, d) in _MODES.items()),
     ("dp4a.u32", "u32", "__dp4a({0}, {1}, {2})", "TTT", "T"),
     ("dp4a.s32", "s32", "__dp4a({0}, {1}, {2})", "TTT", "T"),
+    ("fns", "b32", "__fns({0}, {1}, (int){2})", "TTT", "T"),
     ("bmsk.clamp", "b32", "({0} > 31u ? 0u : ({1} > 31u ? ~0u : (1u << {1}) - 1u) << {0})", "TT",
      "T"),
     ("bmsk.wrap", "b32", "((1u << ({1} & 31u)) - 1u) << ({0} & 31u)", "TT", "T"),

@@ -1,5 +1,17 @@
 // What inline PTX becomes where one expression of C++ does not say it.
 #pragma once
+// The place of a set bit, counted from `base` on: upwards, or downwards if `offset` is negative.
+__device__ inline unsigned int __fns(unsigned int mask, unsigned int base, int offset) {
+    if (offset == 0)
+        return mask >> base & 1u ? base : 0xffffffffu;
+    unsigned int left = offset > 0 ? mask >> base : __brev(mask << (31u - base));
+    for (int before = (offset > 0 ? offset : -offset) - 1; before > 0 && left != 0; --before)
+        left &= left - 1u;
+    if (left == 0)
+        return 0xffffffffu;
+    int place = __ffs((int)left) - 1;
+    return (unsigned int)(offset > 0 ? (int)base + place : (int)base - place);
+}
 __device__ inline int __treadle_add_saturated(int x, int y) {
     int sum = (int)((unsigned int)x + (unsigned int)y);
     return ((x ^ sum) & (y ^ sum)) >= 0 ? sum : x < 0 ? (int)0x80000000u : 0x7fffffff;
