@@ -7,7 +7,7 @@ C++ and every header that brings kernels which none before has, is parsed, and e
 printed for the targets; nothing runs. A file has a process of its own. What came of a file is kept
 in FOLDER and is not done again as long as the sources and the compiler's own code stay the same;
 `--again refused` does only files anew of which something was refused, which shows quickly what a
-change gained.
+change gained, `--again lost` those with a kernel that no target has.
 """
 
 from __future__ import annotations
@@ -135,10 +135,13 @@ def accept(chosen: argparse.Namespace) -> None:
 
 
 def _is_good_enough(chosen: argparse.Namespace, row: Row) -> bool:
-    """Whether `--again refused` keeps what an earlier compiler made of a file."""
-    return chosen.again == "refused" and not row["problem"] and all(
-        not words for kernel in row["kernels"] for words in kernel["targets"].values()
-    )  # fmt: skip
+    """Whether `--again` keeps what an earlier compiler made of a file."""
+    if chosen.again == "changed" or row["problem"]:
+        return False
+    told = [kernel["targets"] for kernel in row["kernels"]]
+    if chosen.again == "lost":
+        return not any("all" in one for one in told)
+    return not any(words for one in told for words in one.values())
 
 
 def _project(root: Path) -> Project:
@@ -294,8 +297,8 @@ def _row(project: Project, worker: _Worker, broken: str) -> Row:
         kernels += _not_reached(parsed["names"], kernels, broken)
     missing = next((one["missing"] for one in lines if "missing" in one), [])
     for one in kernels:
-        words = one["targets"].get("all", "").split("\n")
-        one["apart"] = why_not_compiled(words[min(1, len(words) - 1)], missing)
+        _, message, line = [*one["targets"].get("all", "").split("\n"), "", ""][:3]
+        one["apart"] = why_not_compiled(message, line, missing)
     return {
         "file": worker.name,
         "key": worker.key,

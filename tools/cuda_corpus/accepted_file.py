@@ -25,7 +25,7 @@ from treadle.core.dim3 import Dim3
 from treadle.core.errors import CompileError, CompileErrors, TreadleError
 from treadle.core.limits import Limits
 from treadle.cuda_cpp.source.headers import NOT_FOUND, why_missing
-from treadle.cuda_cpp.source.library_headers import library_file
+from treadle.cuda_cpp.source.preprocessor import preprocess
 
 _SECONDS = 15  # of the processor, for one kernel on one target
 _BLOCK, _DYNAMIC = 256, 4096  # threads, and bytes of `extern __shared__`
@@ -88,8 +88,8 @@ def tell(unit: Unit, told: Path) -> None:
             out.flush()
 
         path = unit.root / unit.name
-        defines, folders, missing = _options(unit)
-        say(missing=missing)
+        defines, folders = _options(unit)
+        say(missing=_missing(path, defines, folders))
         options: dict[str, Any] = {"defines": defines, "include": folders}
         try:
             with _within(2 * _SECONDS):
@@ -282,9 +282,18 @@ def _relative(unit: Unit, file: str) -> str:
 # --- how a file is compiled ----------------------------------------------------------------------
 
 
-def _options(unit: Unit) -> tuple[dict[str, str], list[str], list[str]]:
+def _missing(path: Path, defines: dict[str, str], folders: list[str]) -> list[str]:
+    """The headers that neither the project nor CUDA has, as far as is known."""
+    try:
+        made = preprocess(read(path), str(path), defines, [Path(one) for one in folders], True)
+    except CompileError:
+        return []
+    return [name for name, _ in made.unknown_headers if why_missing(name) == NOT_FOUND]
+
+
+def _options(unit: Unit) -> tuple[dict[str, str], list[str]]:
     """Macros and folders: those of a Makefile beside it, and where the headers that it and its
-    headers name lie in the project; then the headers that it does not have."""
+    headers name lie in the project."""
     path = unit.root / unit.name
     defines: dict[str, str] = {}
     folders = [path.parent]
@@ -293,7 +302,7 @@ def _options(unit: Unit) -> tuple[dict[str, str], list[str], list[str]]:
             defines, found = makefiles.options(makefile)
             folders += found
             break
-    todo, seen, missing = [path], set[Path](), dict[str, None]()
+    todo, seen = [path], set[Path]()
     while todo:
         file = todo.pop()
         if file in seen or len(seen) > 400:
@@ -308,9 +317,7 @@ def _options(unit: Unit) -> tuple[dict[str, str], list[str], list[str]]:
                     folders.append(Path(str(known)[: -len(wanted) - 1]))
             if known is not None:
                 todo.append(known)
-            elif why_missing(wanted) == NOT_FOUND and library_file(wanted) is None:
-                missing[wanted] = None
-    return defines, [str(one) for one in dict.fromkeys(folders)], list(missing)
+    return defines, [str(one) for one in dict.fromkeys(folders)]
 
 
 def _nearest(unit: Unit, wanted: str) -> Path | None:

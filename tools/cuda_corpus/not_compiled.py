@@ -18,18 +18,21 @@ _OF_LIBRARIES = re.compile(
 )
 
 
-def why_not_compiled(message: str, missing_headers: Sequence[str]) -> str:
-    """The reason, "" for kernels that nvcc would take as far as is known.
+def why_not_compiled(message: str, line: str, missing_headers: Sequence[str]) -> str:
+    """The reason, "" for kernels that nvcc would take as far as is known; `line` is the line of the
+    source that the message is about.
 
-    >>> why_not_compiled("Tmax is not declared: declare it", [])
+    >>> why_not_compiled("Tmax is not declared: declare it", "", [])
     'nothing that its file includes declares Tmax'
-    >>> why_not_compiled("cudaFoo is not declared: declare it", [])
+    >>> why_not_compiled("cudaFoo is not declared: declare it", "", [])
     ''
     """
     if found := _REMOVED.match(message):
         return f"CUDA has no {found[1]} any more"
-    if found := _ELSEWHERE.match(message):
+    if (found := _ELSEWHERE.match(message)) and "::" not in line:
         return f"{found[1]} is of another file, which its Makefile compiles by itself"
+    if found and missing_headers:
+        return f"{found[1]} needs a header that the project does not have: {missing_headers[0]}"
     if message.startswith("#error"):
         return "its own #error: its program does not compile the file by itself"
     found = _UNDECLARED.match(message)
