@@ -125,7 +125,8 @@ def _drawn(rng: random.Random, name: str) -> tuple[str, str]:
     members.append("int last;")
     packed = rng.choice(["", "", "__attribute__((packed)) ", "pragma"])
     body = f"{name} {{ {' '.join(members)} }};"
-    declared = f"struct {packed}{body}"
+    kind = "union" if not packed and rng.random() < 0.3 else "struct"
+    declared = f"{kind} {packed}{body}"
     if packed == "pragma":
         most = rng.choice([1, 2, 4])
         declared = f"#pragma pack(push, {most})\nstruct {body}\n#pragma pack(pop)"
@@ -133,7 +134,7 @@ def _drawn(rng: random.Random, name: str) -> tuple[str, str]:
     inside = f"""{{
         int h = 0;
         {name} x, y, *p = &y;
-        {clear.format("x")}
+        {clear.format("x")} {clear.format("y")}
         {" ".join(steps)}
         x.last = n;
         y = x;

@@ -215,14 +215,15 @@ def replaced(
     word: n.Expression | None, value: n.Expression, field: BitField, piece: Piece, span: Span
 ) -> n.Expression:
     """A word with the bits of a new value. A word that has no other bits is not read: None."""
-    wide = _wide(field)
     part = _shifted("shr", value, piece.position, span)
     if word is None:
         return part
     scalar = word.type
     assert isinstance(scalar, ir.Scalar)
+    wide = ir.U64 if scalar.bits == 64 else ir.U32
     mask = ((1 << piece.count) - 1) << piece.shift
-    part = _shifted("shl", _masked(part, piece.count, span), piece.shift, span)
+    part = cast(_masked(part, piece.count, span), wide, span)
+    part = _shifted("shl", part, piece.shift, span)
     kept = n.Binary("and", cast(word, wide, span), constant(~mask, wide), wide, span)
     return cast(n.Binary("or", kept, part, wide, span), scalar, span)
 

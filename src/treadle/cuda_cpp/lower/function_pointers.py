@@ -24,6 +24,7 @@ from treadle.cuda_cpp.lower.values import (
     Rvalue,
     Value,
     VoidValue,
+    describe,
 )
 from treadle.cuda_cpp.semantics.scopes import Functions
 from treadle.cuda_cpp.semantics.types import (
@@ -70,7 +71,9 @@ def function_pointer(cx: Context, value: Value, wanted: CppType | None, span: Sp
 
 def _of_closure(cx: Context, value: Value, span: Span) -> FunctionSet:
     type = getattr(value, "type", None)
-    if not isinstance(type, ClassType) or not is_closure(type) or type.fields:
+    if not isinstance(type, ClassType) or not is_closure(type):
+        raise cx.error(f"{describe(value)} is not a function, nor a pointer to one", span)
+    if type.fields:
         raise cx.error("a lambda with captures does not convert to a pointer to a function", span)
     found = type.scope.names["operator()"]
     assert isinstance(found, Functions)
