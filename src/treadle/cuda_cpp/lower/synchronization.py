@@ -55,6 +55,13 @@ def _fence(cx: Context, values: Sequence[Value], node: tree.Call) -> Value:
     return VoidValue(VOID)
 
 
+def _grid_barrier(cx: Context, values: Sequence[Value], node: tree.Call) -> Value:
+    raise cx.error(
+        "sync() of a grid: blocks cannot wait for each other, since not all of them run at once on "
+        "every device. Split the kernel there, and launch its parts one after the other"
+    )
+
+
 def _launch_dependency(cx: Context, values: Sequence[Value], node: tree.Call) -> Value:
     """Programmatic dependent launch: kernels of one stream run one after the other here, so there
     is nothing to wait for."""
@@ -301,6 +308,7 @@ HANDLERS: dict[str, Handler] = {
     **dict.fromkeys(("__syncthreads", "__barrier_sync"), _syncthreads),
     "__treadle_barrier_of": _barrier_of,
     "__syncwarp": _syncwarp,
+    "__treadle_grid_barrier": _grid_barrier,
     "__threadfence_block": _fence_block,
     **dict.fromkeys(("__threadfence", "__threadfence_system"), _fence),
     "__nanosleep": _nanosleep,
