@@ -288,7 +288,11 @@ def _missing(path: Path, defines: dict[str, str], folders: list[str]) -> list[st
         made = preprocess(read(path), str(path), defines, [Path(one) for one in folders], True)
     except CompileError:
         return []
-    return [name for name, _ in made.unknown_headers if why_missing(name) == NOT_FOUND]
+    return [
+        name
+        for name, _ in made.unknown_headers
+        if why_missing(name) == NOT_FOUND or name.startswith("boost/")
+    ]
 
 
 def _options(unit: Unit) -> tuple[dict[str, str], list[str]]:
