@@ -776,6 +776,24 @@ V v{1, {5}}; v.f = 2.f; out[k++] = v.i; V x = {.tag = 2, .f = 1.f}; out[k++] = x
 U arr[2]; arr[1] = w; out[k++] = arr[1].s.hi;
     """,
     ),
+    "loops over lists": (
+        """
+struct P { int a, b; };
+template <int W> __device__ int sums()
+{
+    int s = 0;
+    for (int w : {W, W / 2, W / 4}) { if (w == 1) continue; s = s * 100 + w; }
+    return s;
+}
+    """,
+        """
+for (int x : {1, n, 7}) { if (x == 3) continue; out[k++] = -x; }
+for (auto x : {1.5f, 2.5f}) { if (x > 2) break; out[k++] = (int)(x * 2); }
+for (const P &p : {P{1, 2}, P{n, 4}}) out[k++] = p.a * 10 + p.b;
+out[k++] = sums<8>(); for (const char *s : {"a", "bcd"}) out[k++] = s[0];
+int a = 5, b = 6; for (int *p : {&a, &b}) *p += 1; out[k++] = a * 10 + b;
+    """,
+    ),
 }
 _AT_ONCE = 8
 NAMES = sorted(FEATURES)

@@ -11,16 +11,26 @@ from treadle.core.errors import CompileError
 from treadle.cuda_cpp.lower.arithmetic import constant, folded, plus, times
 from treadle.cuda_cpp.lower.context import Context, LowerAgain, tree_made
 from treadle.cuda_cpp.lower.conversions import common_type, convert, number, number_as, rvalue
-from treadle.cuda_cpp.lower.dispatch import constant_rvalue, lower, lower_condition
-from treadle.cuda_cpp.lower.lifetimes import whole_condition
+from treadle.cuda_cpp.lower.dispatch import constant_rvalue, lower, lower_condition, type_of
+from treadle.cuda_cpp.lower.initializers import fill
+from treadle.cuda_cpp.lower.lifetimes import begin, whole_condition
 from treadle.cuda_cpp.lower.names import is_auto, resolve
 from treadle.cuda_cpp.lower.objects import subscript
 from treadle.cuda_cpp.lower.storage import declare_object
 from treadle.cuda_cpp.lower.tree_analysis import changed_names
-from treadle.cuda_cpp.lower.values import ArrayValue, Lvalue, Rvalue, Value
+from treadle.cuda_cpp.lower.values import ArrayValue, Lvalue, Rvalue, SplitArray, Value
 from treadle.cuda_cpp.lower.variables import declare
 from treadle.cuda_cpp.lower.variables import declare as declare_variable
-from treadle.cuda_cpp.semantics.types import ClassType, CppType, is_integer
+from treadle.cuda_cpp.semantics.types import (
+    CHAR,
+    STRING,
+    ArrayOf,
+    ClassType,
+    CppType,
+    Pointer,
+    decay,
+    is_integer,
+)
 from treadle.cuda_cpp.syntax import tree
 from treadle.cuda_cpp.syntax.walk import walk_tree
 from treadle.ir import nodes as n
@@ -401,11 +411,31 @@ def _leaves(statement: n.Statement, kind: type) -> bool:
 
 def lower_range_for(cx: Context, node: tree.RangeFor) -> None:
     """`for (T x : array)`"""
-    value = lower(cx, node.range)
+    with cx.inner_scope():
+        if isinstance(node.range, tree.InitializerList):
+            _over(cx, node, _listed(cx, node, node.range))
+        else:
+            _over(cx, node, lower(cx, node.range))
+
+
+def _listed(cx: Context, node: tree.RangeFor, items: tree.InitializerList) -> Value:
+    """The items of `for (T x : {a, b})` as an array."""
+    if not items.items or isinstance(items.items[0], tree.InitializerList):
+        raise cx.error("the range of a range-based for is a list of values of one type", node.span)
+    element = decay(type_of(cx, items.items[0]))
+    type = ArrayOf(Pointer(CHAR, True) if element == STRING else element, len(items.items))
+    made: Value = declare_object(cx, "list", type, (cx.path, id(node)), None, node.span)
+    with cx.lifetime():
+        fill(cx, made, type, items, node.span)
+    begin(cx, made, type)
+    return made
+
+
+def _over(cx: Context, node: tree.RangeFor, value: Value) -> None:
     if isinstance(getattr(value, "type", None), ClassType):
         _iterate(cx, node, value)
         return
-    if not isinstance(value, ArrayValue) or value.type.length is None:
+    if not isinstance(value, (ArrayValue, SplitArray)) or value.type.length is None:
         raise cx.error("the range of a range-based for must be an array of known length", node.span)
     variable = n.Variable(cx.lowering.unique("item"), ir.I32, node.span)
     with cx.separate_block() as body, cx.inner_scope(), loop_body(cx):

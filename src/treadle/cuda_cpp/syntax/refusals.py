@@ -110,11 +110,6 @@ REFUSALS = {
         "concepts are not supported in device code",
         "use static_assert with a type trait",
     ),
-    "range_for_list": Refusal(
-        "a range-based for over a list in braces",
-        "std::initializer_list exists only on the host",
-        "give the list a name as an array",
-    ),
     "packed": Refusal(
         "a packed struct with a struct, array or vector at an address that its parts do not allow",
         "other GPUs read and write memory in aligned numbers",

@@ -307,8 +307,7 @@ def _range_for(c: Cursor, span: Span) -> tree.Statement | None:
         variable = declarations.variable(c, types.specifiers(c), "range")
     c.expect(":", "after the variable of 'for'")
     if c.texts[c.index] == "{":
-        initializers.braces(c)
-        range_: tree.Expression = tree.Refused("range_for_list", span)
+        range_: tree.Expression | tree.InitializerList = initializers.braces(c)
     else:
         range_ = expressions.bracketed(c)
     c.expect(")", "after the range of 'for'")

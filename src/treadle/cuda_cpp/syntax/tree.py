@@ -448,7 +448,7 @@ class For:
 @dataclass(frozen=True, slots=True)
 class RangeFor:
     variable: VariableDeclaration
-    range: Expression
+    range: Expression | InitializerList
     body: Statement
     span: Span = field(default=NOWHERE, compare=False)
 
