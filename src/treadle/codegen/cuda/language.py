@@ -251,9 +251,13 @@ def _builtin(scope: Scope, node: n.Builtin) -> str:
 
 def _barrier(scope: Scope, node: n.Barrier) -> None:
     if node.part:
-        number, threads = (scope.text(one) for one in node.part)
-        operands = f'"r"({number}), "r"({threads})'
-        scope.emit(f'asm volatile("bar.sync %0, %1;" :: {operands} : "memory");')
+        operands = [one for one in node.part if not isinstance(one, n.Constant)]
+        names = [
+            str(one.value) if isinstance(one, n.Constant) else f"%{operands.index(one)}"
+            for one in node.part
+        ]
+        given = ", ".join(f'"r"({scope.text(one)})' for one in operands)
+        scope.emit(f'asm volatile("bar.sync {", ".join(names)};" :: {given} : "memory");')
         return
     if node.scope == "block":
         scope.emit("__syncthreads();")
