@@ -99,6 +99,7 @@ def test_what_people_see(module):
     [
         ("union A { int *x; int n; };", "A *p", "parameter p has a union with pointers in it"),
         ("struct B { int *x; }; struct A { B b[2]; };", "A *p", "p has arrays of structs with"),
+        ("", "cudaTextureObject_t *p", "p points to texture or surface objects: pass them as"),
         ("struct A { A *next; int n; };", "A p", "p, field next, leads to pointers to A in a A"),
         ("struct A { int *rows[3]; int &r; };", "A *p", "p points to A, with a reference"),
         ("struct A { int n; int &r; };", "A p", "p, field r, is a reference"),

@@ -214,6 +214,12 @@ def _pointers_in(
 ) -> Iterator[tuple[tuple[str, ...], Pointer, int | None]]:
     """The pointers in an object: the members that lead to them, their types, and their number if
     they are in an array."""
+    if innermost(type) in (Pointer(IMAGE), Pointer(IMAGE, True)):
+        raise cx.error(
+            f"{part.words} points to texture or surface objects: pass them as parameters, or in a "
+            "struct by value (an array of them in it may be indexed at run time)",
+            part.span,
+        )
     if isinstance(type, Pointer):
         inner = innermost(type.to)
         if isinstance(inner, ClassType) and inner.name in part.classes:
