@@ -173,3 +173,71 @@ def test_what_is_refused(device):
         MODULE.list[1, 1](None)
     with pytest.raises(CompileError, match=r"accessed here by its address .*: name the member"):
         MODULE.through_member.source("ir")
+
+
+_BEFORE = """
+__global__ void drawn(int *a, int *b, int *out, int zero)
+{
+    __shared__ int s[8];
+    __shared__ int *p[4];
+    __shared__ Q q[2];
+    for (int i = 0; i < 8; i++) s[i] = 0;
+    p[0] = a; p[1] = b; p[2] = s; p[3] = nullptr;
+    q[0] = Q{a, 1}; q[1] = Q{b + 2, 2};
+"""
+_AFTER = """
+    for (int i = 0; i < 8; i++) out[i] = s[i];
+    for (int i = 0; i < 4; i++) out[8 + i] = p[i] ? *p[i] : -1;
+    out[12] = p[0] == p[1]; out[13] = q[0].at == q[1].at; out[14] = q[0].n; out[15] = q[1].n;
+}
+"""
+
+
+def _drawn(rng: np.random.Generator) -> tuple[str, dict[str, list[int]], list[int]]:
+    """Statements on pointers in shared memory, what they leave in arrays, and their results."""
+    arrays = {"a": list(range(8)), "b": [10 * i for i in range(8)], "s": [0] * 8}
+    p: list[tuple[str, int] | None] = [("a", 0), ("b", 0), ("s", 0), None]
+    at, n = [("a", 0), ("b", 2)], [1, 2]
+    lines = []
+    for _ in range(25):
+        kind, i, j, x = (int(rng.integers(most)) for most in (7, 4, 4, 2))
+        one, other = p[i], p[j]
+        match kind:
+            case 0:
+                lines.append(f"p[{i}] = p[zero + {j}];")
+                p[i] = other
+            case 1 if one:
+                by = int(rng.integers(-one[1], 8 - one[1]))
+                lines.append(f"p[zero + {i}] += {by};")
+                p[i] = one[0], one[1] + by
+            case 2 if one:
+                lines.append(f"*p[{i}] += {x + 5};")
+                arrays[one[0]][one[1]] += x + 5
+            case 3 if one and other:
+                lines.append(f"*p[{i}] = *p[{j}] + 1;")
+                arrays[one[0]][one[1]] = arrays[other[0]][other[1]] + 1
+            case 4:
+                lines.append(f"{{ int *t = q[0].at; q[0].at = q[1].at; q[1].at = t; q[{x}].n++; }}")
+                at.reverse()
+                n[x] += 1
+            case 5:
+                lines.append(f"if (p[{i}]) q[{x}].at = p[{i}]; *q[{x}].at += q[{x}].n;")
+                at[x] = one or at[x]
+                arrays[at[x][0]][at[x][1]] += n[x]
+            case 6:
+                lines.append(f"{{ Q w = q[{x}]; p[{i}] = w.at; w.n = 7; q[{1 - x}] = w; }}")
+                p[i] = at[1 - x] = at[x]
+                n[1 - x] = 7
+    found = [-1 if one is None else arrays[one[0]][one[1]] for one in p]
+    results = [*arrays["s"], *found, int(p[0] == p[1]), int(at[0] == at[1]), *n]
+    text = "struct Q { int *at; int n; };" + _BEFORE + "\n".join(lines) + _AFTER
+    return text, arrays, results
+
+
+def test_drawn_statements(device, rng):
+    for _ in range(3):
+        text, arrays, results = _drawn(rng)
+        a, b, out = np.arange(8, dtype=np.int32), 10 * np.arange(8, dtype=np.int32), np.zeros(16)
+        out = out.astype(np.int32)
+        td.cuda_module(text).drawn[1, 1](a, b, out, 0)
+        assert (out.tolist(), a.tolist(), b.tolist()) == (results, arrays["a"], arrays["b"]), text
