@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import treadle as td
-from tools.cuda_corpus import acceptance_table, compare, instances, page, sources
+from tools.cuda_corpus import acceptance_table, compare, instances, makefiles, page, sources
 from tools.cuda_corpus.listing import tried
 from tools.cuda_corpus.spec import (
     REASONS,
@@ -171,6 +171,51 @@ def test_instances_to_try(tmp_path):
     assert ("int", "256", "true", "E::B") in tries
     for arguments in tries[:4]:
         module.kernel("k", *arguments)
+
+
+WRAPPED = """
+struct Plus { __device__ float operator()(float a, float b) { return a + b; } };
+struct Halve { __device__ float next(float a) { return a / 2; } };
+template <class T> struct Box { typedef T Item; };
+template <typename T, typename F>
+__global__ void deduced(T *x, Box<T> b, F f) { x[0] = f(x[0], 1); }
+template <typename T, int N> __global__ void written(T *x) { x[0] = N; }
+template <typename G> __global__ void guessed(float *x, G g) { x[0] = g.next(x[0]); }
+template <class D, class T, int N> struct Runner {};
+struct Card {};
+template <class T, int N> struct Runner<Card, T, N> {
+    void run(T *x) { using Alias = T; written<Alias, N * 2><<<1, 1>>>(x); }
+};
+template struct Runner<Card, short, 3>;
+template <class F, typename T> void launch(T *x, F f) { deduced<<<1, 1>>>(x, Box<T>(), f); }
+int main() { double *values; Plus plus; launch(values, plus); }
+"""
+
+
+def test_launches_tell_types(tmp_path):
+    """Through functions and classes around a launch, aliases, and the types of its arguments."""
+    source = tmp_path / "a.cu"
+    source.write_text(WRAPPED)
+    module = td.cuda_module(source)
+    launches = instances.Launches(source, {}, [])
+    assert launches.of(module.template("deduced"))[0] == ("double", "Plus")
+    assert launches.of(module.template("written"))[0] == ("short", "3 * 2")
+    better = launches.better(
+        module.template("guessed"), ("float",), "a value of type float has no member next"
+    )
+    assert list(better) == [("Halve",)]
+
+
+def test_macros_of_makefiles(tmp_path):
+    makefile = tmp_path / "Makefile"
+    makefile.write_text(
+        "DEBUG = no\nN ?= 4\nifeq ($(DEBUG),yes)\nFLAGS += -DDEBUG\nelse\n"
+        "FLAGS += -DFAST -I.\nendif\n"
+        "all:\n\tnvcc $(FLAGS) -DSIZE=$(N) -D'KIND=double' a.cu\n"
+    )
+    defines, folders = makefiles.options(makefile)
+    assert defines == {"FAST": "1", "SIZE": "4", "KIND": "double"}
+    assert folders == [tmp_path / "."] * len(folders)
 
 
 def test_the_page(monkeypatch, tmp_path):

@@ -207,7 +207,7 @@ class Launches:
                 given = list(self._code.arguments(behind) or [])
                 behind = self._code.end_of_arguments(behind) or behind
             if block.kind == "class":
-                if given and not self._is_declared(at):
+                if given and not self._is_declared(at, behind):
                     yield given, at
                 continue
             if self._words[behind] != "(" or self._is_definition(behind):
@@ -233,8 +233,9 @@ class Launches:
                     return found
         return None
 
-    def _is_declared(self, at: int) -> bool:
-        return self._words[at - 1] in ("struct", "class")
+    def _is_declared(self, at: int, behind: int) -> bool:
+        """Whether a class is defined there, not named or instantiated explicitly."""
+        return self._words[at - 1] in ("struct", "class") and self._words[behind] in ("{", ":")
 
     def _is_definition(self, parenthesis: int) -> bool:
         return any(one.parameters == parenthesis for one in self._code.blocks)
