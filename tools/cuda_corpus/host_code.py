@@ -148,6 +148,8 @@ class HostCode:
                 if depth == 1:
                     continue
             elif text in closing and not inside:
+                if depth > 1 and len(text) >= depth:  # `>>` ends an inner list, too
+                    found[-1] += [">"] * (depth - 1)
                 depth -= len(text)
                 if depth <= 0:
                     return [tuple(one) for one in found if one], position + 1

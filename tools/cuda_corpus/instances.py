@@ -53,7 +53,10 @@ class Launches:
         does not tell, then plain ones."""
         tries: dict[Instance, None] = {}
         own = {one.name for one in template.template}
-        written = list(islice(self._launched(template), 24))
+        written = [
+            one for one in islice(self._launched(template), 24)
+            if not any("..." in (words or ()) for words in one)
+        ]  # fmt: skip
         for found in written:  # completely known ones first
             if all(found[: sum(map(_needs, template.template))]) and len(found) >= sum(
                 map(_needs, template.template)
