@@ -35,7 +35,7 @@ def wrap(inner: Any) -> ndarray:
     >>> import treadle as td
     >>> import treadle.numpy as np
     >>> np.wrap(td.arange(3, device="cpu"))
-    array([0, 1, 2], dtype=int32)
+    array([0, 1, 2])
     """
     if type(inner) is not Tensor:
         kind = f"{type(inner).__module__}.{type(inner).__name__}"
