@@ -86,7 +86,7 @@ def _axis(x: Any, extent: int, address: str, linear: bool, normalized: bool) -> 
         x = (x * np.float32(extent)).astype(np.float32)
     if linear:
         x = (x - np.float32(0.5)).astype(np.float32)
-        weight = np.rint(256 * (x - np.floor(x))) / 256
+        weight = np.floor(256 * (x - np.floor(x)) + 0.5) / 256
     else:
         weight = np.zeros_like(x)
     first = np.floor(x).astype(int)

@@ -35,9 +35,9 @@ __device__ inline int __treadle_texel_at(float x, int extent, int address) {
     }
     return (int)fminf(fmaxf(x, 0.0f), (float)(extent - 1));
 }
-// CUDA's hardware keeps 8 bits of the fraction between two texels.
+// CUDA's hardware keeps 8 bits of the fraction between two texels; it rounds the middle up (measured on an H200).
 __device__ inline float __treadle_fraction(float x) {
-    return rintf(256.0f * (x - floorf(x))) * 0.00390625f;
+    return floorf(256.0f * (x - floorf(x)) + 0.5f) * 0.00390625f;
 }
 __device__ inline float __treadle_mixed(float a, float b, float t) { return (1.0f - t) * a + t * b; }
 __device__ inline float1 __treadle_mixed(float1 a, float1 b, float t) {
