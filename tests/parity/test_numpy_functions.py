@@ -5,11 +5,14 @@ from __future__ import annotations
 
 import copy
 import decimal
+import hashlib
 import json
 import numbers
 import pickle
 import re
 import statistics
+import sys
+import warnings
 from typing import Any
 from zlib import crc32
 
@@ -347,6 +350,132 @@ def test_numpys_own_functions_and_arrays() -> None:
         np.wrap(3)
     with pytest.raises(TypeError, match="polynomials"):
         numpy.polyfit(x, x, 1)
+
+
+# Python's and NumPy's numbers, and arrays without axes.
+_NUMBERS = ["1", "1.5", "True", "2j", "np.float32(2)", "np.int8(3)", "np.complex64(2j)",
+            "np.bool(True)", "np.array(2)", "np.array(2.5)", "np.array([2, 1])"]  # fmt: skip
+_OF_FILES = (
+    "errstate fromfile fromregex genfromtxt load loadtxt save savetxt savez savez_compressed"
+)
+_LAXER = "bincount clip diag_indices gradient histogram histogram_bin_edges histogramdd indices"
+
+
+def test_types_of_results_for_numbers() -> None:
+    skipped = {*_OF_FILES.split(), *_LAXER.split(), "frombuffer", "fromstring", "from_dlpack",
+               "empty", "empty_like", "isfortran", "tril_indices", "triu_indices"}  # fmt: skip
+
+    def kind(value: Any) -> str:
+        if isinstance(value, (tuple, list)):
+            return f"{type(value).__name__} of {[kind(each) for each in value]}"
+        return f"{type(value).__name__} {getattr(value, 'dtype', '')} {getattr(value, 'shape', '')}"
+
+    wrong = []
+    random = numpy.random.default_rng()
+    for name in sorted({*np.__all__} & {*numpy.__all__} - skipped):
+        theirs = getattr(numpy, name)
+        if isinstance(theirs, type) or not callable(theirs):
+            continue
+        number = random.choice(_NUMBERS)
+        if name in ("bartlett", "blackman", "hamming", "hanning") and "j" in number:
+            continue
+        with numpy.errstate(all="ignore"), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            try:
+                wanted = kind(eval(f"np.{name}({number})", {"np": numpy}))
+            except Exception:
+                continue
+            found = kind(eval(f"np.{name}({number})", {"np": np}))
+        if found != wanted:
+            wrong.append(f"np.{name}({number}): {found}, not {wanted}")
+    assert not wrong, "\n".join(wrong)
+
+
+def test_memory_as_a_buffer() -> None:
+    theirs = numpy.random.default_rng().standard_normal((3, 5)).astype(">f4").astype("f4")
+    x = np.asarray(theirs)
+    for mine, wanted in (
+        (x, theirs),
+        (x[1:, ::2], theirs[1:, ::2]),
+        (x.T, theirs.T),
+        (np.ones((0, 2)), numpy.ones((0, 2))),
+        (x[0, 1], theirs[0, 1]),
+    ):
+        assert bytes(mine) == wanted.tobytes()
+        assert memoryview(mine.__buffer__(0) if isinstance(mine, np.ndarray) else mine) == wanted
+    x.__buffer__(1)[0, 0] = 7.0  # the memory itself
+    assert x[0, 0] == 7
+    x.flags.writeable = False
+    assert x.__buffer__(0).readonly
+    with pytest.raises(BufferError, match="read-only"):
+        x.__buffer__(1)
+    assert np.frombuffer(x, np.uint8).tolist() == list(x.tobytes())
+    if sys.version_info >= (3, 12):
+        assert bytearray(x) == x.tobytes()
+        assert hashlib.sha256(x[:1]).digest() == hashlib.sha256(x[:1].tobytes()).digest()
+    if "webgpu" in _DEVICES:
+        far = np.asarray(theirs, device="webgpu")
+        assert bytes(far) == theirs.tobytes()
+        with pytest.raises(BufferError, match="tobytes"):
+            far.__buffer__(0)
+
+
+@pytest.mark.parametrize("device", _DEVICES)
+def test_spreads_without_freedom_and_singular_matrices(device: str) -> None:
+    random = numpy.random.default_rng()
+    x = random.standard_normal((2, 5)).astype(numpy.float32)
+    x[1] = 3  # no spread: 0 / 0
+    n = int(random.integers(5, 8))
+    with numpy.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for name in ("std", "nanvar"):
+            for axis, ddof in ((1, n), (0, 2), (None, 10)):
+                wanted = getattr(numpy, name)(x, axis, ddof=ddof)
+                mine = getattr(np, name)(np.asarray(x, device=device), axis, ddof=ddof)
+                numpy.testing.assert_allclose(numpy.asarray(mine), wanted, rtol=1e-4)
+        singular = numpy.stack(
+            [numpy.eye(2), numpy.zeros((2, 2)), numpy.ones((2, 2)), [[1, 2], [3, 5]]]
+        ).astype("f4")
+        for p in (1, "fro", -numpy.inf, *((None, -2) if device == "cpu" else ())):
+            wanted = numpy.linalg.cond(singular, p)
+            mine = numpy.asarray(np.linalg.cond(np.asarray(singular, device=device), p))
+            if p in (None, -2):  # of ones: rounding
+                wanted[2] = mine[2] = 0
+            numpy.testing.assert_allclose(mine, wanted, rtol=1e-3)
+    assert np.isnan(np.linalg.cond(np.asarray([[numpy.nan, 1], [1, 1]], device=device), 1))
+    assert np.linalg.cond(1e-200 * np.eye(2), 1) == 1
+
+
+def test_no_arrays_to_join() -> None:
+    for name in ("concatenate", "stack", "hstack", "vstack", "dstack", "column_stack", "block"):
+        with pytest.raises(ValueError, match=r"need at least one|cannot be empty"):
+            getattr(np, name)([])
+    with pytest.raises(ValueError, match="at least two"):
+        np.linalg.multi_dot([])
+    with pytest.raises(ValueError, match="0-length"):
+        np.choose([], [])
+    with pytest.raises(ValueError, match="at least one operand"):
+        np.einsum("")
+    with pytest.raises(TypeError, match="tuple"):
+        np.block(())
+
+
+def test_what_programs_ask_of_matmul() -> None:
+    for name in ("matmul", "vecdot", "matvec", "vecmat"):
+        for what in ("signature", "nin", "nout", "nargs", "types", "ntypes", "identity"):
+            assert getattr(getattr(np, name), what) == getattr(getattr(numpy, name), what)
+
+
+def test_views_are_not_resized() -> None:
+    x = np.arange(12.0)
+    view = x.reshape(3, 4)
+    for extents in ((2, 2), (5, 4)):
+        with pytest.raises(ValueError, match="does not own"):
+            view.resize(extents)
+    view.resize((4, 3))  # as many elements: the same memory
+    assert view.shape == (4, 3)
+    x.resize(14)
+    assert x.tolist() == [*range(12), 0, 0]
 
 
 def test_integer_powers_and_out_of_range() -> None:

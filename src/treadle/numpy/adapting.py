@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from treadle.numpy.arrays import ndarray, result_of, unwrapped, value_of, wrap, wrapped
+from treadle.numpy.arrays import Values, ndarray, result_of, unwrapped, value_of, wrap, wrapped
 from treadle.numpy.operations.operands import converted
 from treadle.numpy.promotion import check_cast
 from treadle.tensor.tensor import Tensor as Inner
@@ -24,9 +24,14 @@ def adapted(function: Function, flags: str = "") -> Function:
     make = value_of if has_elements else wrap
     if "l" in flags:
         like, plain = adapted(function, "v"), adapted(function)
-        return functools.wraps(function)(
-            lambda x, *args, **kwargs: (plain if type(x) is ndarray else like)(x, *args, **kwargs)
-        )
+
+        @functools.wraps(function)
+        def alike(*args: Any, **kwargs: Any) -> Any:
+            first = args[0] if args else next(iter(kwargs.values()), None)
+            is_element = isinstance(first, (Values, np.generic)) and type(first) is not ndarray
+            return (like if is_element else plain)(*args, **kwargs)
+
+        return alike
     returns_same = "s" in flags
     has_out = "o" in flags
     # NumPy takes out= at a position, too.
@@ -56,9 +61,14 @@ def adapted(function: Function, flags: str = "") -> Function:
             return wrapped(result, make)
         return result_of(result) if has_elements else wrap(result)
 
+    theirs = getattr(np, function.__name__, None)
+    if isinstance(theirs, np.ufunc):  # such as matmul: what programs ask of it
+        for name in _OF_UFUNCS:
+            setattr(call, name, getattr(theirs, name))
     return call
 
 
+_OF_UFUNCS = ("nin", "nout", "nargs", "ntypes", "types", "identity", "signature")
 # What is handed on as it is.
 _PLAIN = frozenset([bool, int, float, complex, str, type(None), type])
 
@@ -85,6 +95,7 @@ OUT_AT = {
     "nansum": 3, "nanprod": 3, "nanmean": 3, "nanstd": 3, "nanvar": 3, "nanmax": 2, "nanmin": 2,
     "nancumsum": 3, "nancumprod": 3, "median": 2, "nanmedian": 2, "percentile": 3, "quantile": 3,
     "nanpercentile": 3, "nanquantile": 3, "nanargmax": 2, "nanargmin": 2, "fix": 1,
+    "isneginf": 1, "isposinf": 1,
 }  # fmt: skip
 
 

@@ -98,7 +98,7 @@ def data(self: ndarray) -> memoryview:
 def T(self: Values) -> Any:
     """The axes in reverse order: a view."""
     inner = self._inner
-    return wrap(td.permute_dims(inner, range(len(inner.shape))[::-1]))
+    return type_of(self)(td.permute_dims(inner, range(len(inner.shape))[::-1]))
 
 
 def mT(self: Values) -> ndarray:
@@ -417,12 +417,15 @@ def put(self: ndarray, indices: Any, values: Any, mode: str = "raise") -> None:
 
 
 def resize(self: ndarray, *new_shape: Any, refcheck: bool = True) -> None:
-    """Give the array another shape and memory: the elements that fit, then zeros."""
+    """Give the array another shape and memory: the elements that fit, then zeros. ValueError for a
+    view, whose memory is another array's."""
     wanted = new_shape[0] if len(new_shape) == 1 else new_shape
     extents = operands.shape_of(wanted)
     count = 1
     for extent in extents:
         count *= extent
+    if count != self._inner.size and not Flags(self._inner)["OWNDATA"]:
+        raise ValueError("cannot resize this array: it does not own its data")
     flat = self._inner.reshape(-1)[:count]
     if flat.size < count:
         rest = td.zeros(count - flat.size, dtype=flat.dtype, device=flat.device)

@@ -11,9 +11,9 @@ from treadle.numpy.table import Entry, entries, function_of
 
 # Of arrays and their elements.
 OPERATORS = (
-    "abs add and array array_function array_namespace array_ufunc bool complex contains copy "
-    "deepcopy divmod dlpack dlpack_device eq float floordiv format ge getitem gt index int invert "
-    "iter le len "
+    "abs add and array array_function array_namespace array_ufunc bool buffer bytes complex "
+    "contains copy deepcopy divmod dlpack dlpack_device eq float floordiv format ge getitem gt "
+    "index int invert iter le len "
     "lshift lt matmul mod mul ne neg or pos pow radd rand rdivmod reduce repr rfloordiv "
     "rlshift rmatmul rmod rmul ror round rpow rrshift rshift rsub rtruediv rxor str sub "
     "truediv trunc xor"

@@ -274,7 +274,32 @@ def _setitem(self: ndarray, index: Any, value: Any) -> None:
 
 
 def _array(self: Values, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
-    return self._inner.__array__(dtype, copy)
+    found = self._inner.__array__(dtype, copy)
+    if self._inner._locked and copy is not True:
+        found.flags.writeable = False
+    return found
+
+
+_WRITABLE = 1  # PyBUF_WRITABLE of Python's buffers
+
+
+def _buffer(self: Values, flags: int) -> memoryview:
+    """The memory itself, for `memoryview`, `hashlib`, files (Python 3.12 and later ask for it)."""
+    inner = self._inner
+    if not inner.device.traits.host_memory:
+        raise BufferError(
+            f"this array's memory is of {inner.device}, where Python has no pointer to it: "
+            "x.tobytes() copies it"
+        )
+    host = _array(self)
+    if flags & _WRITABLE and not host.flags.writeable:
+        raise BufferError("this array is read-only")
+    try:
+        return memoryview(host)  # type: ignore[arg-type]
+    except ValueError:
+        raise BufferError(
+            f"Python's buffers have no {inner.dtype} elements: use x.tobytes()"
+        ) from None
 
 
 def _array_ufunc(
@@ -388,6 +413,8 @@ OPERATORS: dict[str, Any] = {
     "__array_namespace__": _array_namespace,
     "__array_ufunc__": _array_ufunc,
     "__bool__": _bool,
+    "__buffer__": _buffer,
+    "__bytes__": lambda self: self._inner.numpy().tobytes(),
     "__complex__": lambda self: complex(_number(self)),
     "__contains__": _contains,
     "__copy__": _copy,

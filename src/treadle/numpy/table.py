@@ -25,13 +25,13 @@ OPERATIONS = {
     f"{_HERE}.indexing": (
         "argwhere broadcast_shapes choose:fmov compress:fo compress=compress_method:mo copyto "
         "diag_indices diag_indices_from extract fill_diagonal flatnonzero indices ix_ "
-        "nonzero:fm place put put_along_axis putmask ravel_multi_index select take:fmov "
+        "nonzero:fm place put put_along_axis putmask ravel_multi_index:fv select take:fmov "
         "take_along_axis tril_indices tril_indices_from triu_indices triu_indices_from "
         "unravel_index:fv where"
     ),
     f"{_HERE}.joining": (
         "append array_split block column_stack concat=concatenate:fo concatenate:fo delete "
-        "dsplit dstack hsplit hstack insert meshgrid pad row_stack split stack:fo unstack "
+        "dsplit dstack hsplit hstack insert meshgrid pad row_stack split stack:fo unstack:fv "
         "vsplit vstack"
     ),
     f"{_HERE}.mathematics": (
@@ -52,14 +52,14 @@ OPERATIONS = {
     f"{_HERE}.shapes": (
         "atleast_1d:fs atleast_2d:fs atleast_3d:fs broadcast_arrays broadcast_to diag diagflat "
         "diagonal:fm expand_dims flip:fv fliplr flipud isfortran matrix_transpose "
-        "may_share_memory moveaxis ndim permute_dims ravel:fm repeat:fm reshape "
+        "may_share_memory moveaxis ndim permute_dims:fl ravel:fm repeat:fm reshape "
         "reshape=reshape_method:m resize roll rollaxis rot90 shape shares_memory size "
-        "squeeze:fm swapaxes:fm tile transpose transpose=transpose_method:m tril trim_zeros "
+        "squeeze:fml swapaxes:fml tile transpose:fl transpose=transpose_method:ml tril trim_zeros "
         "triu"
     ),
     f"{_HERE}.sorting": (
         "allclose argpartition:fm argsort:fm array_equal array_equiv bincount digitize:fv "
-        "intersect1d isclose:fv isin lexsort partition searchsorted:fmv setdiff1d setxor1d sort "
+        "intersect1d isclose:fv isin lexsort:fv partition searchsorted:fmv setdiff1d setxor1d sort "
         "sort_complex union1d unique unique_all unique_counts unique_inverse unique_values"
     ),
     f"{_HERE}.statistics": (

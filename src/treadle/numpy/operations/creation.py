@@ -258,10 +258,8 @@ def eye(
     """Ones on a diagonal, else zeros."""
     check_order(order, "C")
     where = _where(device)
-    columns = N if M is None else M
-    if N < 0 or columns < 0:
-        raise ValueError("negative dimensions are not allowed")
-    return td.eye(int(N), int(columns), k=int(k), dtype=promotion.named(dtype, where), device=where)
+    (rows,), (columns,) = shape_of((N,)), shape_of((N if M is None else M,))
+    return td.eye(rows, columns, k=int(k), dtype=promotion.named(dtype, where), device=where)
 
 
 def identity(n: int, dtype: Any = None, *, like: Any = None) -> Inner:
@@ -272,7 +270,7 @@ def identity(n: int, dtype: Any = None, *, like: Any = None) -> Inner:
 def tri(N: int, M: Any = None, k: int = 0, dtype: Any = float, *, like: Any = None) -> Inner:
     """Ones on and below a diagonal."""
     where = promotion.place()
-    made = td.ones((int(N), int(N if M is None else M)), device=where)
+    made = td.ones((math.ceil(N), math.ceil(N if M is None else M)), device=where)
     return td.tril(made, k=int(k)).to(promotion.named(dtype, where))
 
 
@@ -437,6 +435,9 @@ def geomspace(
 ) -> Inner:
     """Numbers at equal ratios from `start` to `stop`. ValueError for 0."""
     one, other = common_floats(start, stop)
+    if not one.shape and not other.shape:  # NumPy computes with a Python number beside them
+        wide = promotion.result_type(one, promotion.default_float(one.device))
+        one, other = (converted(each, promotion.held(wide, one.device)) for each in (one, other))
     if bool(td.any(one == 0)) or bool(td.any(other == 0)):
         raise ValueError("Geometric sequence cannot include zero")
     if one.dtype.kind == "float":
@@ -466,7 +467,8 @@ def frombuffer(
     buffer: Any, dtype: Any = float, count: int = -1, offset: int = 0, *, like: Any = None
 ) -> Inner:
     """A copy of the bytes of a buffer. (NumPy shares its memory.)"""
-    return as_array(np.frombuffer(buffer, np.dtype(dtype), count, offset))
+    held = buffer.numpy() if type(buffer) is Inner else buffer
+    return as_array(np.frombuffer(held, np.dtype(dtype), count, offset))
 
 
 def fromstring(

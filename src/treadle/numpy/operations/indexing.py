@@ -394,6 +394,8 @@ def choose(a: Any, choices: Any, *, mode: str = "raise") -> Inner:
         if type(choices) is not Inner
         else [choices[at] for at in range(choices.shape[0])]
     )
+    if not given:
+        raise ValueError("0-length sequence.")
     options = common(*given)
     places = _integers(array(a, like=options[0]), options[0])
     if mode == "raise" and places.size:

@@ -111,6 +111,8 @@ row_stack = vstack
 def hstack(tup: Any, *, dtype: Any = None, casting: str = "same_kind") -> Inner:
     """Columns, one beside the other."""
     given = _listed(atleast_1d(*_several(tup)))
+    if not given:
+        raise ValueError("need at least one array to concatenate")
     at = 0 if len(given[0].shape) == 1 else 1
     return concatenate(given, at, dtype=dtype, casting=casting)
 
@@ -141,6 +143,8 @@ def block(arrays: Any) -> Inner:
             raise ValueError("List depths are mismatched.")
         return 1 + found.pop()
 
+    if isinstance(arrays, tuple):
+        raise TypeError("arrays is a tuple: np.block takes lists of blocks")
     levels = depth(arrays)
 
     def leaves(value: Any) -> list[Any]:

@@ -107,14 +107,19 @@ def clip_method(a: Any, min: Any = None, max: Any = None, **keywords: Any) -> In
     return clip(a, min, max, **keywords)
 
 
-def real(val: Any) -> Inner:
-    """The real parts, as a view."""
+def real(val: Any) -> Any:
+    """The real parts, as a view; of Python's numbers what Python says."""
+    if isinstance(val, (int, float, complex)):
+        return val.real
     x = array(val)
     return computed_views.real_part(x) if x.dtype.kind == "complex" else x
 
 
-def imag(val: Any) -> Inner:
-    """The imaginary parts, as a view; of real numbers zeros, which are read-only."""
+def imag(val: Any) -> Any:
+    """The imaginary parts, as a view; of real numbers zeros, which are read-only. Of Python's
+    numbers what Python says."""
+    if isinstance(val, (int, float, complex)):
+        return val.imag
     x = array(val)
     if x.dtype.kind == "complex":
         return computed_views.imaginary_part(x)
@@ -144,9 +149,9 @@ def iscomplex(x: Any) -> Inner:
     return td.imag(array(x)) != 0
 
 
-def isreal(x: Any) -> Inner:
+def isreal(x: Any) -> Any:
     """Whether imaginary parts are 0."""
-    return td.imag(array(x)) == 0
+    return imag(x) == 0 if isinstance(x, (int, float, complex)) else td.imag(array(x)) == 0
 
 
 def iscomplexobj(x: Any) -> bool:
@@ -481,10 +486,10 @@ def _window(M: Any, kind: str, *terms: float, beta: float | None = None) -> Any:
     wanted = promotion.default_float(where)
     if count < 1:
         return td.zeros((0,), dtype=wanted, device=where)
-    count = math.ceil(count)
     if count == 1:
         return td.ones((1,), dtype=wanted, device=where)
-    n = td.arange(count, device=where).to(wanted) * 2 + (1 - count)  # from 1 - M to M - 1
+    places = td.arange(math.ceil(count if kind == "kaiser" else count - 0.5), device=where)
+    n = places.to(wanted) * 2 + (1 - count)  # from 1 - M to M - 1
     if kind == "bartlett":
         return td.where(n <= 0, 1 + n / (count - 1), 1 - n / (count - 1))
     if kind == "kaiser":

@@ -13,6 +13,8 @@ from treadle.numpy.operations import products, reductions
 from treadle.numpy.operations.operands import array, axes_of, axis_of, common, floats
 from treadle.numpy.operations.products import cross as _cross
 from treadle.numpy.operations.products import matmul as _matmul
+from treadle.tensor.linalg import operations
+from treadle.tensor.linalg.stacks import stack_of
 from treadle.tensor.tensor import Tensor as Inner
 
 LinAlgError = np.linalg.LinAlgError
@@ -268,11 +270,20 @@ def cond(x: Any, p: Any = None) -> Inner:
     if p is None or p in (2, -2):
         values = td.linalg.svdvals(made)
         first, last = values[..., 0], values[..., -1]
-        return last / first if p == -2 else first / last
-    found = td.linalg.det(_square(made))
-    inverse = td.linalg.inv(made)
-    value = norm(made, p, (-2, -1)) * norm(inverse, p, (-2, -1))
-    return td.where(found == 0, np.inf, value).to(value.dtype)
+        value = last / first if p == -2 else first / last
+    else:
+        value = norm(_square(made), p, (-2, -1)) * norm(_inverse_or_nan(made), p, (-2, -1))
+    # What is not a number is infinite, but where an element was none.
+    missing = td.any(td.isnan(made), axis=(-2, -1))
+    return td.where(td.isnan(value) & ~missing, np.inf, value).to(value.dtype)
+
+
+def _inverse_or_nan(x: Inner) -> Inner:
+    """The inverses of matrices; NaN for those that are singular."""
+    stack = stack_of("inv", x, square=True)
+    found, status = operations.inverse(stack.matrices)
+    is_regular = (status == 0).reshape((-1, 1, 1))
+    return stack.unstacked(td.where(is_regular, found, np.nan).to(found.dtype))
 
 
 def lstsq(a: Any, b: Any, rcond: Any = None) -> tuple[Inner, Inner, Any, Inner]:
@@ -311,9 +322,9 @@ def lstsq(a: Any, b: Any, rcond: Any = None) -> tuple[Inner, Inner, Any, Inner]:
 
 def multi_dot(arrays: Any) -> Inner:
     """The product of several matrices, in the order that costs least."""
-    given = common(*arrays)
-    if len(given) < 2:
+    if len(arrays) < 2:
         raise ValueError("Expecting at least two arrays.")
+    given = common(*arrays)
     for each in given[1:-1]:
         if len(each.shape) != 2:
             raise LinAlgError(

@@ -220,6 +220,8 @@ def shape_of(value: Any) -> tuple[int, ...]:
     parts: Sequence[Any] = value if isinstance(value, (tuple, list)) else (
         tuple(value) if hasattr(value, "__iter__") else (value,)
     )  # fmt: skip
+    if any(isinstance(each, (bool, np.bool)) for each in parts):
+        raise TypeError("a shape has integers, not bools")
     found = tuple(operator.index(each) for each in parts)
     if any(each < 0 for each in found):
         raise ValueError("negative dimensions are not allowed")

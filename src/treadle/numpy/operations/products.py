@@ -195,6 +195,11 @@ def einsum(
     order: Any = "K",
 ) -> Inner:
     """The sums of products that a subscripts text says, as "ij,jk->ik"."""
+    if len(operands) < 2:
+        raise ValueError(
+            "must specify the einstein sum subscripts string and at least one operand, or at least "
+            "one operand and its corresponding subscripts list"
+        )
     if not isinstance(operands[0], str):
         operands = _with_text(operands)
     text, *given = operands

@@ -328,7 +328,7 @@ def resize(a: Any, new_shape: Any) -> Inner:
 
 def trim_zeros(filt: Any, trim: str = "fb", axis: Any = None) -> Any:
     """Without the zeros at the ends."""
-    if isinstance(filt, (list, tuple)):
+    if isinstance(filt, (list, tuple, bool, int, float, complex, np.generic)):
         return np.trim_zeros(filt, trim)  # type: ignore[arg-type]
     x = array(filt)
     used = host(x) != 0

@@ -45,7 +45,10 @@ def argsort(
 ) -> Inner:
     """The places of the elements in sorted order along an axis; of equals in their order."""
     _check_kind(kind, order)
-    x, at = _axis(array(a), axis) if array(a).shape or axis is None else (array(a).reshape(1), 0)
+    x = array(a)
+    if not x.shape and axis is not None:
+        x, axis = x.reshape(1), axis_of(axis, 1)
+    x, at = _axis(x, axis)
     index = promotion.default_integer(x.device)
     if x.dtype.kind == "complex":
         # By the imaginary parts, then by the real ones, which keeps the order of equals.
@@ -79,8 +82,12 @@ def lexsort(keys: Any, axis: int = -1) -> Inner:
         raise TypeError("need sequence of keys with len > 0 in lexsort")
     if len({each.shape for each in given}) > 1:
         raise ValueError("all keys need to be the same shape")
+    if not given[0].shape:
+        return td.zeros(
+            (), dtype=promotion.default_integer(given[0].device), device=given[0].device
+        )
     order = argsort(given[0], axis)
-    at = axis_of(axis, len(given[0].shape)) if given[0].shape else 0
+    at = axis_of(axis, len(given[0].shape))
     for key in given[1:]:
         step = argsort(td.take_along_axis(key, order, axis=at), at)
         order = td.take_along_axis(order, step, axis=at)

@@ -503,12 +503,11 @@ def histogramdd(
     sample: Any, bins: Any = 10, range: Any = None, density: Any = None, weights: Any = None
 ) -> tuple[Inner, list[Inner]]:
     """How many points lie in each bin of several axes, and the bins' edges."""
-    if isinstance(sample, (list, tuple)):
-        x = td.stack([each.reshape(-1) for each in common(*sample)], axis=1)
-    else:
-        x = array(sample)
-        if len(x.shape) != 2:
-            x = x.reshape((-1, 1)) if len(x.shape) == 1 else x
+    x = array(sample)
+    if isinstance(sample, (list, tuple)) or len(x.shape) != 2:
+        if len(x.shape) > 2:
+            raise ValueError("too many axes: a sample is a row of each point, or a list of axes")
+        x = td.matrix_transpose(x) if len(x.shape) == 2 else x.reshape((-1, 1))
     x = floats(_counted(x))
     axes = x.shape[1]
     is_one = not isinstance(bins, (list, tuple)) and np.ndim(bins) == 0
