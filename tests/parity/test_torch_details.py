@@ -402,3 +402,56 @@ def test_phrases_that_programs_look_for(text, words):
         names = {"lib": lib, "x": lib.ones(2, requires_grad=True)}
         with pytest.raises(RuntimeError, match=words):
             exec(text, names)
+
+
+@pytest.mark.skipif(torch is None, reason="needs PyTorch")
+@pytest.mark.parametrize(
+    "text",
+    [
+        "nn.Parameter(x)", "nn.functional.smooth_l1_loss(x, x)", "nn.functional.prelu(x, x)",
+        "nn.functional.max_unpool1d(x, x, 2)", "nn.functional.multi_margin_loss(x, x)",
+        "nn.ReLU()(x)", "nn.Linear(4, 4)(x)", "sin(x)", "ones(4).add_(x)", "cat([x])",
+    ],
+)  # fmt: skip
+def test_tensors_of_pytorch_itself_are_named(text):
+    x = torch.ones(1, 4, requires_grad=True)
+    with pytest.raises(TypeError, match=r"torch\.Tensor.*torch\.from_dlpack"):
+        eval(f"lib.{text}", {"lib": ours, "x": x})
+
+
+_ALIKE = [
+    "arange(5.).std(correction=5)", "var(lib.eye(3), correction=9)", "ones(5).var(correction=6)",
+    "arange(6.).reshape(2, 3).var(1, correction=3)", "std_mean(lib.arange(5.), correction=6)",
+    "zeros(0).var()", "arange(6).reshape(2, 3)[..., ...]", "arange(6).reshape(2, 3)[..., 0, ...]",
+    "arange(6).reshape(2, 3)[0, ..., 1, ...]", "arange(6)[..., lib.tensor([1, 2]), ...]",
+    "tensor([[1., 2.], lib.ones(2)])", "tensor([lib.ones(1), lib.ones(1, 1)])",
+    "cuda.memory_allocated() if not lib.cuda.is_available() else 0",
+    "cuda.max_memory_reserved() if not lib.cuda.is_available() else 0",
+]  # fmt: skip
+
+
+@pytest.mark.skipif(torch is None, reason="needs PyTorch")
+@pytest.mark.filterwarnings("ignore")
+def test_rare_arguments():
+    def said(lib, text):
+        return repr(eval(f"lib.{text}", {"lib": lib}))
+
+    for text in _ALIKE:
+        assert said(ours, text) == said(torch, text), text
+    for text in ("tensor([lib.ones(2), lib.ones(2)])", "tensor([lib.ones(2), [1., 2.]])",
+                 "tensor([lib.zeros(0)])"):  # fmt: skip
+        for lib in (ours, torch):
+            with pytest.raises(ValueError, match="only one element tensors"):
+                said(lib, text)
+    for lib in (ours, torch):
+        with pytest.raises(IndexError):
+            said(lib, "arange(6).reshape(2, 3)[..., ..., 0]")
+        data = lib.utils.data
+        pairs = data.DataLoader(data.TensorDataset(lib.ones(3, 2), lib.ones(3)), batch_size=None)
+        assert type(next(iter(pairs))) is list
+    random = np.random.default_rng()
+    for dtype in ("half", "bfloat16"):
+        start, end = random.uniform(-5, 5, 2)
+        for steps in (0, 1, 2, 4, int(random.integers(5, 3000))):
+            text = f"linspace({start}, {end}, {steps}, dtype=lib.{dtype}).tolist()"
+            assert said(ours, text) == said(torch, text), text

@@ -11,7 +11,7 @@ from typing import Any
 
 from treadle.graph.history import recording
 from treadle.tensor.tensor import Tensor as Inner
-from treadle.torch.errors import CAUGHT, translated
+from treadle.torch.errors import CAUGHT, instead_of, translated
 from treadle.torch.layouts import strided
 from treadle.torch.return_types import TYPES
 from treadle.torch.tensors import NotDense, Tensor, unwrapped, wrap, wrapped
@@ -39,7 +39,7 @@ def adapted(function: Function, name: str = "") -> Function:
         try:
             result = function(*given, **named)
         except CAUGHT as error:
-            raise translated(error, [*given, *named.values()], function.__name__) from None
+            raise instead_of(error, [*given, *named.values()], function.__name__) from None
         if type(result) is not Inner:
             shown = wrapped(result)
             if not hasattr(shown, "_fields"):
@@ -149,7 +149,7 @@ def in_place(function: Function) -> Function:
             else:
                 write(inner, result)
         except CAUGHT as error:
-            raise translated(error, [*given, *named.values()], function.__name__) from None
+            raise instead_of(error, [*given, *named.values()], function.__name__) from None
         return self
 
     return call

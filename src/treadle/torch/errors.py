@@ -59,12 +59,31 @@ _KINDS: dict[type[Exception], type[Exception]] = {
 }  # fmt: skip
 CAUGHT = (
     TreadleError, ValueError, OverflowError, IndexError, TypeError, AttributeError,
-    NotImplementedError,
+    NotImplementedError, BufferError,
 )  # fmt: skip
 # Names of treadle's functions in its messages.
 _NAME = re.compile(r"\btd\.([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*)")
 
 _INNER = re.compile(r"[\w.]+\.<locals>\.\w+\(\)")
+
+
+def of_another_library(given: Sequence[Any], name: str) -> TypeError | None:
+    """What to do about an argument that is a tensor of PyTorch itself, if one is: what goes wrong
+    with it rarely says so."""
+    for value in given:
+        each = value[0] if isinstance(value, (list, tuple)) and value else value
+        if type(each).__module__.partition(".")[0] == "torch" and hasattr(each, "__dlpack__"):
+            return TypeError(
+                f"{name}() takes tensors of treadle.torch, not of PyTorch itself "
+                f"({kind_of(each)}): torch.from_dlpack(x.detach()) makes one of it, which shares "
+                "its memory"
+            )
+    return None
+
+
+def instead_of(error: Exception, given: Sequence[Any], name: str) -> Exception:
+    """What to raise for an error of a function called with arguments."""
+    return of_another_library(given, name) or translated(error, given, name)
 
 
 def translated(error: Exception, given: Sequence[Any] = (), name: str = "") -> Exception:

@@ -199,6 +199,9 @@ def cond(x: ArrayLike, /, p: Any = None) -> Tensor:
         if p == "nuc":
             warn_where_on_host("cond", stack.matrices)
         inverse, status = operations.inverse(stack.matrices)
+        if p == "nuc":  # singular values need finite numbers
+            is_regular = FUNCTIONS["equal"](status, 0).reshape((stack.count, 1, 1))
+            inverse = where(is_regular, inverse, 0.0)
         found = norm_of_matrices(stack.matrices, p) * norm_of_matrices(inverse, p)
         found = where(FUNCTIONS["equal"](status, 0), found, math.inf)
     return stack.unstacked(found, stack.dtype.component)

@@ -126,8 +126,8 @@ def get_arch_list() -> list[str]:
 
 
 def is_bf16_supported(including_emulation: bool = True) -> bool:
-    """Whether tensors on the card may be bfloat16."""
-    return "bfloat16" in _place().features or including_emulation
+    """Whether tensors on the card may be bfloat16; False without a card."""
+    return is_available() and ("bfloat16" in _place().features or including_emulation)
 
 
 def can_device_access_peer(device: Any, peer_device: Any) -> bool:
@@ -144,7 +144,9 @@ def utilization(device: Any = None) -> int:
 
 
 def memory_stats(device: Any = None) -> dict[str, Any]:
-    """The bytes in use, and the most that were, by PyTorch's names."""
+    """The bytes in use, and the most that were, by PyTorch's names; nothing without a card."""
+    if not is_available():
+        return {}
     found = _place(device).memory_stats()
     held = found["used"] + found["cached"]
     return {
@@ -157,22 +159,22 @@ def memory_stats(device: Any = None) -> dict[str, Any]:
 
 def memory_allocated(device: Any = None) -> int:
     """The bytes of all tensors."""
-    return int(memory_stats(device)["allocated_bytes.all.current"])
+    return int(memory_stats(device).get("allocated_bytes.all.current", 0))
 
 
 def max_memory_allocated(device: Any = None) -> int:
     """The most bytes that tensors had."""
-    return int(memory_stats(device)["allocated_bytes.all.peak"])
+    return int(memory_stats(device).get("allocated_bytes.all.peak", 0))
 
 
 def memory_reserved(device: Any = None) -> int:
     """The bytes of all tensors, and those kept for the next ones."""
-    return int(memory_stats(device)["reserved_bytes.all.current"])
+    return int(memory_stats(device).get("reserved_bytes.all.current", 0))
 
 
 def max_memory_reserved(device: Any = None) -> int:
     """The most bytes of tensors and those kept for the next ones."""
-    return int(memory_stats(device)["reserved_bytes.all.peak"])
+    return int(memory_stats(device).get("reserved_bytes.all.peak", 0))
 
 
 memory_cached, max_memory_cached = memory_reserved, max_memory_reserved

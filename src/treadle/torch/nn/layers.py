@@ -21,7 +21,7 @@ from treadle.nn.module import Module as InnerModule
 from treadle.tensor.tensor import Tensor as Inner
 from treadle.torch.devices import place
 from treadle.torch.dtypes import get_default_dtype, integers
-from treadle.torch.errors import CAUGHT, translated
+from treadle.torch.errors import CAUGHT, of_another_library, translated
 from treadle.torch.nn import containers, functional
 from treadle.torch.nn.module import Module
 from treadle.torch.nn.sequences import OverPacked
@@ -95,7 +95,8 @@ def _method(function: Callable[..., Any]) -> Callable[..., Any]:
         try:
             result = function(self._as_native(), *given, **kwargs)
         except CAUGHT as error:
-            raise translated(error) from None
+            foreign = of_another_library([*given, *kwargs.values()], type(self).__name__)
+            raise foreign or translated(error) from None
         if type(result) is not Inner:
             return wrapped(result)
         # What is unchanged, or changed in place, is the same object.

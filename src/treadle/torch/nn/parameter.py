@@ -11,6 +11,7 @@ from treadle.tensor.creation import zeros
 from treadle.tensor.tensor import Tensor as Inner
 from treadle.torch.devices import place
 from treadle.torch.dtypes import get_default_dtype
+from treadle.torch.errors import kind_of, of_another_library
 from treadle.torch.tensors import Tensor, keep, wrap
 
 
@@ -40,8 +41,8 @@ class Parameter(Tensor, metaclass=_IsParameter):
         elif isinstance(data, Tensor):
             inner = data._inner
         else:
-            raise TypeError(
-                f"a parameter is made of a tensor, not of a {type(data).__name__}: write "
+            raise of_another_library([data], "Parameter") or TypeError(
+                f"a parameter is made of a tensor, not of a {kind_of(data)}: write "
                 "torch.nn.Parameter(torch.tensor(…))"
             )
         if requires_grad and inner.dtype.kind not in ("float", "complex"):

@@ -299,7 +299,25 @@ def linspace(
     if dtype.is_integer:
         found = np.trunc(_spaced(int(start), int(end), steps, np.longdouble))
         return td.asarray(found.astype(dtype.numpy), device=where)
+    if dtype in (td.float16, td.bfloat16) and steps < 2**16 - 32:
+        return _tracked(_spaced_in_halves(start, end, steps, dtype, where), requires_grad)
     return _tracked(td.linspace(start, end, steps, dtype=dtype, device=where), requires_grad)
+
+
+def _spaced_in_halves(start: Any, end: Any, steps: int, dtype: DType, where: Device) -> Inner:
+    """Evenly spaced numbers as PyTorch computes them in 16 bits: each operation is rounded, the
+    step too, from either end to the middle."""
+
+    def rounded(value: Any) -> Any:
+        made = value if type(value) is Inner else td.asarray(float(value), device=where)
+        return made.to(dtype).to(td.float32)
+
+    first, last = rounded(start), rounded(end)
+    step = rounded(rounded(last - first) / rounded(max(steps - 1, 1)))
+    index = td.arange(steps, dtype=td.float32, device=where)
+    up = first + rounded(step * rounded(index))
+    down = last - rounded(step * rounded(steps - 1 - index))
+    return td.where((index < steps // 2) | (steps == 1), up, down).to(dtype)
 
 
 def _spaced(start: int, end: int, steps: int, kind: Any) -> Any:
@@ -371,6 +389,7 @@ def tensor(
         return _tracked(data.detach().to(where, dtype=wanted).copied(), requires_grad)
     where = place(device)
     if isinstance(data, (list, tuple)) and _has_tensors(data):
+        _check_elements(data)
         made = td.asarray(_plain(data), device=where).detach()
         return _tracked(made.to(wanted or made.dtype), requires_grad)
     if hasattr(data, "__dlpack__") and not isinstance(data, np.ndarray):
@@ -463,6 +482,26 @@ def _has_tensors(data: Any) -> bool:
         isinstance(each, Inner) or (isinstance(each, (list, tuple)) and _has_tensors(each))
         for each in data
     )
+
+
+def _check_elements(data: Any) -> None:
+    """ValueError for tensors of several elements where the first lists have an element."""
+    depth, first = 0, data
+    while isinstance(first, (list, tuple)) and first:
+        depth, first = depth + 1, first[0]
+
+    def check(value: Any, left: int) -> None:
+        if isinstance(value, Inner):
+            if not left and value.size != 1:
+                raise ValueError(
+                    "only one element tensors can be converted to Python scalars: torch.stack "
+                    "makes a tensor of several"
+                )
+        elif left and isinstance(value, (list, tuple)):
+            for each in value:
+                check(each, left - 1)
+
+    check(data, depth)
 
 
 def _plain(data: Any) -> Any:

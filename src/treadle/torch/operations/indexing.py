@@ -81,6 +81,8 @@ def _split(input: Inner, index: Any) -> tuple[Inner, Any]:
         index = tuple(index)
     parts = index if type(index) is tuple else (index,)
     seen = [_part(each) for each in parts]
+    if sum(each is Ellipsis for each in seen) > 1:
+        seen = _with_one_ellipsis(seen, len(input.shape))
     if all(type(each) in _PLAIN or type(each) is slice for each in seen):
         return input[tuple(seen)], None
     taken = sum(_taken(each) for each in seen)
@@ -104,6 +106,21 @@ def _split(input: Inner, index: Any) -> tuple[Inner, Any]:
             first += [slice(None)] * _taken(each)
             second.append(each)
     return input[tuple(first)], tuple(second)
+
+
+def _with_one_ellipsis(parts: list[Any], axes: int) -> list[Any]:
+    """An index without the further `...`: those stand for no axes. Where axes are left for the
+    first one, PyTorch has them pass over as many again, so they may only stand at the end."""
+    first = next(at for at, each in enumerate(parts) if each is Ellipsis)
+    rest = [each for each in parts[first + 1 :] if each is not Ellipsis]
+    missing = axes - sum(map(_taken, parts))
+    again = next(at for at, each in enumerate(parts) if each is Ellipsis and at > first)
+    if missing > 0 and any(each is not Ellipsis for each in parts[again:]):
+        raise IndexError(
+            "an index has one ... for the axes that it does not name: another one may only stand "
+            "at its end"
+        )
+    return [*parts[: first + 1], *rest]
 
 
 def _is_tuple(index: list[Any]) -> bool:

@@ -96,13 +96,23 @@ def _spread(name: str) -> Any:
         correction: float | None = None,
     ) -> Inner:  # fmt: skip
         axes, by = _spread_of(input, dim, unbiased, correction)
-        return of(_in_floats(name, input), axis=axes, correction=by, keepdims=keepdim)
+        return _spread_by(of, _in_floats(name, input), axes, by, keepdim)
 
     function.__name__ = name
     function.__doc__ = (
         f"`td.{name}` of a sample (`correction` is 1), of all elements or along axes."
     )
     return function
+
+
+def _spread_by(of: Any, input: Inner, axes: Any, correction: Any, keepdim: bool) -> Inner:
+    """`td.var` or `td.std`, which are NaN where the correction is all elements or more: the Array
+    API has it so, where PyTorch divides by 0."""
+    every = range(len(input.shape)) if axes is None else axes
+    count = math.prod([input.shape[at] for at in every])
+    if correction < count or not count:
+        return of(input, axis=axes, correction=correction, keepdims=keepdim)  # type: ignore[no-any-return]
+    return of(input, axis=axes, correction=0, keepdims=keepdim) / 0.0  # type: ignore[no-any-return]
 
 
 def _spread_of(input: Inner, dim: Any, unbiased: bool | None, correction: Any) -> Any:
@@ -122,7 +132,7 @@ def _with_mean(name: str) -> Any:
         correction: float | None = None,
     ) -> Any:  # fmt: skip
         axes, by = _spread_of(input, dim, unbiased, correction)
-        found = of(_in_floats(name, input), axis=axes, correction=by, keepdims=keepdim)
+        found = _spread_by(of, _in_floats(name, input), axes, by, keepdim)
         return result(found, td.mean(input, axis=axes, keepdims=keepdim))
 
     function.__name__ = f"{name}_mean"

@@ -101,6 +101,8 @@ def default_convert(data: Any) -> Any:
             return fields
     if isinstance(data, tuple) and hasattr(data, "_fields"):
         return type(data)(*map(default_convert, data))
-    if isinstance(data, (list, tuple)):
+    if isinstance(data, tuple):
+        return [default_convert(each) for each in data]
+    if isinstance(data, list):
         return type(data)(map(default_convert, data))
     return data
