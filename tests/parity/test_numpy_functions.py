@@ -523,9 +523,37 @@ def test_states_of_generators() -> None:
         rng.draw()
     with pytest.raises(NotImplementedError, match="ngood is an array"):
         rng.hypergeometric([1, 2], 3, 2)
-    for refused in (("zipf", 1.0), ("logseries", 1.0), ("vonmises", 0, -1)):
+    for refused in (("zipf", 1.0), ("logseries", 1.0), ("vonmises", 0, -1), ("poisson", [-1, 2]),
+                    ("normal", 0, np.array([1.0, -1])), ("binomial", 3, [1.5, 0.5]),
+                    ("integers", [1, 5], [2, 3]), ("dirichlet", [-1, 1]), ("multinomial", 3, []),
+                    ("multinomial", -1, [1.0]), ("multinomial", 3, [1.5, -0.5]),
+                    ("triangular", [0, 1], [1, 0.5], 2), ("exponential", [-1.0])):  # fmt: skip
         with pytest.raises(ValueError):  # noqa: PT011
             getattr(rng, refused[0])(*refused[1:])
+
+
+def test_rows_of_outcomes_and_lists_that_are_shuffled() -> None:
+    rng = np.random.default_rng()
+    assert rng.multinomial([3, 4], [[1.0, 0.0], [0.0, 1.0]]).tolist() == [[3, 0], [0, 4]]
+    assert rng.multinomial([[1], [2]], [1.0, 0.0]).tolist() == [[[1, 0]], [[2, 0]]]
+    counts = rng.multinomial([0, 7, 2000], [[0.2, 0.3, 0.5]] * 3, (2, 3))
+    assert counts.sum(-1).tolist() == [[0, 7, 2000]] * 2
+    assert abs(counts[:, 2] / 2000 - np.array([0.2, 0.3, 0.5])).max() < 0.06
+    with pytest.raises(ValueError, match="mismatch"):
+        rng.multinomial([2, 3], [0.2, 0.8], (4, 3))
+    with pytest.raises(OverflowError, match="range"):
+        rng.uniform(0, [1, numpy.inf])
+    for made in (list(range(30)), numpy.arange(30)):
+        for shuffle in (rng.shuffle, np.random.shuffle):
+            before = list(made)
+            shuffle(made)
+            assert list(made) != before
+            assert sorted(made) == list(range(30))
+    square = numpy.arange(30).reshape(3, 10)
+    rng.shuffle(square, 1)
+    assert (square % 10 == square[0]).all()
+    with pytest.raises(TypeError, match="a list"):
+        rng.shuffle((1, 2))
 
 
 _LAWS: dict[str, tuple[tuple[Any, ...], str, tuple[Any, ...]]] = {

@@ -443,6 +443,11 @@ def test_rare_arguments():
         for lib in (ours, torch):
             with pytest.raises(ValueError, match="only one element tensors"):
                 said(lib, text)
+    for text in ("normal(lib.zeros(2), lib.tensor([1.0, -1.0]))", "poisson(lib.tensor([-1.0, 2]))",
+                 "zeros(2).cauchy_(0, -1)", "zeros(2).log_normal_(0, 0)"):  # fmt: skip
+        for lib in (ours, torch):
+            with pytest.raises(RuntimeError):
+                said(lib, text)
     for lib in (ours, torch):
         with pytest.raises(IndexError):
             said(lib, "arange(6).reshape(2, 3)[..., ..., 0]")

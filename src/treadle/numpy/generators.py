@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, MutableSequence
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,8 @@ from treadle.numpy.absent import WITHIN
 from treadle.numpy.arrays import HELD, ndarray, unwrapped, value_of
 from treadle.numpy.operations import creation, operands
 from treadle.runtime.devices import Device
+from treadle.tensor.checks import in_host_memory, looked_at
+from treadle.tensor.compiled.tracing import is_tracing
 from treadle.tensor.random import rejection
 from treadle.tensor.tensor import Tensor as Inner
 
@@ -137,6 +139,7 @@ class Generator:
     def uniform(self, low: Any = 0.0, high: Any = 1.0, size: Any = None) -> Any:
         """Numbers in [low, high)."""
         u, (low, high) = self._uniform(size, low, high)
+        _check(high - low, np.isfinite, "high - low range exceeds valid bounds", OverflowError)
         return _result(u * (high - low) + low)
 
     def integers(
@@ -167,6 +170,8 @@ class Generator:
                 raise ValueError(f"high is out of bounds for {kind.name}")
             if low >= high:
                 raise ValueError("low >= high" if not endpoint else "low > high")
+        else:
+            _check(low < high, lambda x: x, "low > high" if endpoint else "low >= high")
         shapes = [each.shape for each in (low, high) if type(each) is Inner]
         shape = np.broadcast_shapes(*shapes) if size is None else operands.shape_of(unwrapped(size))
         work = td.uint8 if kind.kind == "bool" else kind
@@ -235,7 +240,16 @@ class Generator:
     def shuffle(self, x: Any, axis: int = 0) -> None:
         """Bring the elements along an axis into a random order, in place."""
         if type(x) is not ndarray:
-            raise TypeError("shuffle writes into an array of treadle.numpy")
+            if not isinstance(x, (MutableSequence, np.ndarray)):
+                raise TypeError("shuffle writes into an array or a list")
+            if axis != 0 and not isinstance(x, np.ndarray):
+                raise NotImplementedError("Axis argument is only supported on ndarray objects")
+            count = x.shape[axis] if isinstance(x, np.ndarray) else len(x)
+            order = td.random.permutation(
+                count, device=self._where(), generator=self._generator
+            ).tolist()
+            x[:] = np.take(x, order, axis) if isinstance(x, np.ndarray) else [x[at] for at in order]
+            return
         inner = x._inner
         order = td.random.permutation(
             inner.shape[axis], device=inner.device, generator=self._generator
@@ -318,6 +332,7 @@ class Generator:
 
     def dirichlet(self, alpha: Any, size: Any = None) -> Any:
         """The Dirichlet distribution: numbers that add up to 1."""
+        _check(alpha, lambda x: x >= 0, "alpha < 0")
         where = self._where()
         wanted = promotion.default_float(where)
         given = operands.array(unwrapped(alpha), device=where).to(wanted)
@@ -377,13 +392,9 @@ class Generator:
     def triangular(self, left: Any, mode: Any, right: Any, size: Any = None) -> Any:
         """The triangular distribution."""
         u, (left, mode, right) = self._uniform(size, left, mode, right)
-        if all(isinstance(each, (int, float)) for each in (left, mode, right)):
-            if left > mode:
-                raise ValueError("left > mode")
-            if mode > right:
-                raise ValueError("mode > right")
-            if left == right:
-                raise ValueError("left == right")
+        _check(mode - left, lambda x: x >= 0, "left > mode")
+        _check(right - mode, lambda x: x >= 0, "mode > right")
+        _check(right - left, lambda x: x != 0, "left == right")
         base = right - left
         below = left + td.sqrt(u * base * (mode - left))
         above = right - td.sqrt((1 - u) * base * (right - mode))
@@ -429,24 +440,41 @@ class Generator:
         rate = self._draw(td.random.gamma, u.shape, (n,)) * ((1 - p) / p)
         return _result(self._counts(td.random.poisson, u.shape, (value_of(rate),)))
 
-    def multinomial(self, n: int, pvals: Any, size: Any = None) -> Any:
-        """How often each of several outcomes comes up in n trials."""
+    def multinomial(self, n: Any, pvals: Any, size: Any = None) -> Any:
+        """How often each of several outcomes comes up in n trials: for each n, and each row of
+        probabilities."""
         chances = operands.host(unwrapped(pvals)).astype(np.float64)
-        if chances[..., :-1].sum(-1).max() > 1 + 1e-12:
+        if not chances.ndim or not chances.shape[-1]:
+            raise ValueError("pvals must have at least 1 dimension, and the last one elements")
+        if not ((chances >= 0) & (chances <= 1)).all():
+            raise ValueError("pvals < 0, pvals > 1 or pvals contains NaNs")
+        if chances.size and chances[..., :-1].sum(-1).max() > 1 + 1e-12:
             raise ValueError("sum(pvals[:-1]) > 1.0")
-        shape = () if size is None else operands.shape_of(unwrapped(size))
+        trials = operands.host(unwrapped(n))
+        if trials.dtype.kind not in "iub":
+            trials = trials.astype(np.int64)
+        if (trials < 0).any():
+            raise ValueError("n < 0")
+        own = np.broadcast_shapes(trials.shape, chances.shape[:-1])
+        shape = own if size is None else operands.shape_of(unwrapped(size))
+        if np.broadcast_shapes(shape, own) != shape:
+            raise ValueError("Output size is not compatible with broadcast dimensions of inputs.")
         where = self._where()
-        trials, kinds = int(n), chances.shape[-1]
-        edges = td.asarray(
-            np.cumsum(chances)[:-1], device=where, dtype=promotion.default_float(where)
-        )
-        u = td.random.uniform(
-            (*shape, trials), dtype=edges.dtype, device=where, generator=self._generator
-        )
-        chosen = td.searchsorted(edges, u.reshape(-1), side="right").reshape(u.shape)
-        each = td.arange(kinds, device=where)
-        made = td.sum(td.expand_dims(chosen, axis=-1) == each, axis=-2)
-        return _result(made.to(promotion.default_integer(where)))
+        wanted, kind = promotion.default_float(where), promotion.default_integer(where)
+        most = int(trials.max()) if trials.size else 0
+        # The last outcome has what the others leave, as in NumPy.
+        edges = td.asarray(np.cumsum(chances, -1)[..., :-1], device=where, dtype=wanted)
+        u = td.random.uniform((*shape, most), dtype=wanted, device=where, generator=self._generator)
+        if edges.ndim == 1:
+            chosen = td.searchsorted(edges, u.reshape(-1), side="right").reshape(u.shape)
+        else:
+            beyond = td.expand_dims(u, axis=-1) >= td.expand_dims(edges, axis=-2)
+            chosen = td.sum(beyond, axis=-1)
+        # Of several numbers of trials each has its first ones.
+        counted = td.arange(most, device=where) < td.asarray(trials[..., None], device=where)
+        each = td.arange(chances.shape[-1], device=where)
+        hits = (td.expand_dims(chosen, axis=-1) == each) & td.expand_dims(counted, axis=-1)
+        return _result(td.sum(hits, axis=-2).to(kind))
 
     def vonmises(self, mu: Any, kappa: Any, size: Any = None) -> Any:
         """Angles near mu, from -pi to pi, of density in proportion to exp(kappa cos(x - mu))."""
@@ -456,8 +484,7 @@ class Generator:
 
     def zipf(self, a: Any, size: Any = None) -> Any:
         """Whole numbers from 1 on, of probability in proportion to k ** -a."""
-        if isinstance(a, (int, float, np.number)) and not float(a) > 1:
-            raise ValueError("a <= 1 or a is NaN")
+        _check(a, lambda x: x > 1, "a <= 1 or a is NaN")
         u, (a,) = self._uniform(size, a)
         kind = promotion.default_integer(u.device)
         most = float(2 ** (8 * kind.itemsize - 1)) * (1 - 2**-20)
@@ -465,8 +492,7 @@ class Generator:
 
     def logseries(self, p: Any, size: Any = None) -> Any:
         """Whole numbers from 1 on, of probability in proportion to p**k / k (Kemp, 1981)."""
-        if isinstance(p, (int, float, np.number)) and not 0 <= float(p) < 1:
-            raise ValueError("p < 0, p >= 1 or p is NaN")
+        _check(p, lambda x: (x >= 0) & (x < 1), "p < 0, p >= 1 or p is NaN")
         u, (p,) = self._uniform(size, p)
         p = _spread(p, u)
         v = td.random.uniform(u.shape, dtype=u.dtype, device=u.device, generator=self._generator)
@@ -621,21 +647,34 @@ def _half(value: Any) -> Any:
     return value / 2
 
 
+def _check(
+    value: Any, holds: Callable[[Any], Any], message: str, error: type[Exception] = ValueError
+) -> None:
+    """An error for a number, a list or an array that does not hold what it must. Arrays of a
+    device are looked at where that waits for nothing."""
+    given = unwrapped(value)
+    if isinstance(given, Inner):
+        with in_host_memory():
+            if not looked_at(given.device) or is_tracing.get():
+                return
+    if not np.all(holds(operands.host(given))):
+        raise error(message)
+
+
 def _not_negative(name: str, value: Any) -> Any:
-    if isinstance(value, (int, float, np.number)) and not float(value) >= 0:
-        raise ValueError(f"{name} < 0")
+    # As in NumPy, draws that are multiplied by NaN are NaN, without an error.
+    takes_nan = name in ("scale", "sigma")
+    _check(value, lambda x: ~(x < 0) if takes_nan else x >= 0, f"{name} < 0")
     return value
 
 
 def _positive(name: str, value: Any) -> Any:
-    if isinstance(value, (int, float, np.number)) and not float(value) > 0:
-        raise ValueError(f"{name} <= 0")
+    _check(value, lambda x: x > 0, f"{name} <= 0")
     return value
 
 
 def _chance(value: Any) -> Any:
-    if isinstance(value, (int, float, np.number)) and not 0 <= float(value) <= 1:
-        raise ValueError("p < 0, p > 1 or p is NaN")
+    _check(value, lambda x: (x >= 0) & (x <= 1), "p < 0, p > 1 or p is NaN")
     return value
 
 

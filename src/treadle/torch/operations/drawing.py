@@ -223,12 +223,15 @@ def normal(
     mean, std = (each.detach() if isinstance(each, Inner) else each for each in (mean, std))
     if not isinstance(std, Inner) and std < 0:
         raise RuntimeError(f"normal expects std >= 0.0, but found std {std}")
+    if isinstance(std, Inner):
+        _look(std, lambda s: s >= 0, "normal expects all elements of std >= 0.0")
     made = base * std + mean
     return made.requires_grad_() if requires_grad else made
 
 
 def poisson(input: Inner, generator: Any = None) -> Inner:
     """Numbers of events whose means are the elements."""
+    _look(input.detach(), lambda rate: rate >= 0, "invalid Poisson rate, expected non-negative")
     return td.random.poisson(  # type: ignore[attr-defined,unused-ignore]
         input.shape,
         input.detach(),
@@ -332,6 +335,8 @@ def cauchy_values(
     input: Inner, median: float = 0, sigma: float = 1, *, generator: Any = None
 ) -> Inner:
     """Draws of the Cauchy distribution: for `cauchy_`."""
+    if sigma <= 0:
+        raise RuntimeError(f"cauchy_ expects sigma > 0.0, but found sigma={sigma}")
     return median + sigma * td.tan(math.pi * (_unit(input, generator) - 0.5))
 
 
@@ -339,4 +344,6 @@ def log_normal_values(
     input: Inner, mean: float = 1, std: float = 2, *, generator: Any = None
 ) -> Inner:
     """Exponentials of draws of the normal distribution: for `log_normal_`."""
+    if std <= 0:
+        raise RuntimeError(f"log_normal_ expects std > 0.0, but found std={std}")
     return td.exp(normal_values(input, mean, std, generator=generator))
