@@ -532,6 +532,18 @@ def test_states_of_generators() -> None:
             getattr(rng, refused[0])(*refused[1:])
 
 
+@pytest.mark.parametrize("device", _DEVICES)
+def test_draws_are_where_their_parameters_are(device: str) -> None:
+    rng = np.random.default_rng()
+    x = np.asarray([0.5, 0.75], np.float32, device=device)
+    for name in ("normal", "uniform", "gamma", "dirichlet", "exponential", "integers"):
+        given = (np.asarray([3, 5], np.int32, device=device),) if name == "integers" else (x,)
+        kind = np.int32 if name == "integers" else None
+        drawn = getattr(rng, name)(*given, **({} if kind is None else {"dtype": kind}))
+        assert drawn.shape == (2,)
+        assert drawn.device is x.device
+
+
 def test_rows_of_outcomes_and_lists_that_are_shuffled() -> None:
     rng = np.random.default_rng()
     assert rng.multinomial([3, 4], [[1.0, 0.0], [0.0, 1.0]]).tolist() == [[3, 0], [0, 4]]

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import treadle as td
 import treadle.torch as mine
 from tests.parity.comparing import one_by_one
 from tests.parity.comparing import torch as theirs
@@ -162,3 +163,22 @@ def test_views_write_through(name: str) -> None:
 @pytest.mark.parametrize("name", CALLS)
 def test_calls(name: str) -> None:
     check(CALLS[name])
+
+
+@pytest.mark.skipif(not td.is_available("webgpu"), reason="needs a WebGPU device")
+def test_indices_on_the_cpu_index_tensors_of_other_devices():
+    host = mine.arange(12).reshape(3, 4).to(mine.int32)
+    x = host.to("webgpu")
+    rows, columns, mask = (
+        mine.tensor([2, 0]),
+        mine.tensor([1, -1]),
+        mine.tensor([True, False, True]),
+    )
+    for index in (rows, mask, (slice(1, None), columns), (rows, columns)):
+        assert x[index].tolist() == host[index].tolist()
+        changed, wanted = x.clone(), host.clone()
+        changed[index] = 7
+        wanted[index] = 7
+        assert changed.tolist() == wanted.tolist()
+    with pytest.raises(RuntimeError, match="webgpu"):
+        host[mine.tensor([1], device="webgpu")]

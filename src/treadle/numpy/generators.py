@@ -82,7 +82,11 @@ class Generator:
 
     # --- what the methods share -------------------------------------------------------------------
 
-    def _where(self) -> Device:
+    def _where(self, *parameters: Any) -> Device:
+        """Where draws are: with the arrays among the parameters, else on the generator's device."""
+        given = [unwrapped(each) for each in parameters]
+        if any(type(each) is Inner for each in given):
+            return promotion.device_of(given)
         return promotion.place(self._device)
 
     def _draw(
@@ -90,9 +94,7 @@ class Generator:
     ) -> Inner:
         """Draw in the shape `size`, or the one to which the parameters broadcast."""
         given = [unwrapped(each) for each in parameters]
-        where = (
-            promotion.device_of(given) if any(type(e) is Inner for e in given) else self._where()
-        )
+        where = self._where(*given)
         wanted = promotion.default_float(where) if dtype is None else promotion.named(dtype, where)
         made: list[Any] = []
         for each in given:
@@ -117,13 +119,14 @@ class Generator:
     def _standard(
         self, draw: Callable[..., Inner], size: Any, parameters: tuple[Any, ...]
     ) -> tuple[Inner, list[Any]]:
-        where = self._where()
+        given = [unwrapped(each) for each in parameters]
+        where = self._where(*given)
         wanted = promotion.default_float(where)
         made = [
             each
             if isinstance(each, (int, float))
-            else operands.array(unwrapped(each), device=where).to(wanted)
-            for each in parameters
+            else operands.array(each, device=where).to(wanted)
+            for each in given
         ]
         shapes = [each.shape for each in made if type(each) is Inner]
         shape = np.broadcast_shapes(*shapes) if size is None else operands.shape_of(unwrapped(size))
@@ -153,7 +156,7 @@ class Generator:
         """Integers from `low` on, before `high` (up to it with `endpoint`)."""
         if high is None:
             low, high = 0, low
-        where = self._where()
+        where = self._where(low, high)
         kind = (
             promotion.default_integer(where)
             if dtype is None or dtype is int
@@ -333,7 +336,7 @@ class Generator:
     def dirichlet(self, alpha: Any, size: Any = None) -> Any:
         """The Dirichlet distribution: numbers that add up to 1."""
         _check(alpha, lambda x: x >= 0, "alpha < 0")
-        where = self._where()
+        where = self._where(alpha)
         wanted = promotion.default_float(where)
         given = operands.array(unwrapped(alpha), device=where).to(wanted)
         shape = () if size is None else operands.shape_of(unwrapped(size))
@@ -576,7 +579,7 @@ class Generator:
         method: str = "svd",
     ) -> Any:
         """The normal distribution of several numbers with covariances."""
-        where = self._where()
+        where = self._where(mean, cov)
         wanted = promotion.default_float(where)
         center, spread = (
             operands.array(unwrapped(each), device=where).to(wanted) for each in (mean, cov)

@@ -187,7 +187,8 @@ class ufunc:
                     f"{self.__name__}() takes from {count} to {self.nargs} positional arguments "
                     f"but {len(operands)} were given"
                 )
-            operands, out = operands[:count], operands[count:]
+            given_outs = operands[count:]
+            operands, out = operands[:count], given_outs + (None,) * (self.nout - len(given_outs))
         is_of_numbers = type(operands[0]) in _NUMBERS and type(operands[-1]) in _NUMBERS
         if is_of_numbers and out is None and where is True and promotion.place().traits.host_memory:
             # NumPy's own, as its scalars are elements there.

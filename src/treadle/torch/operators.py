@@ -206,7 +206,10 @@ def _contains(self: Tensor, element: Any) -> bool:
 
 
 def _getitem(self: Tensor, index: Any) -> Tensor:
-    return wrap(indexing.getitem(self._inner, unwrapped(index)))
+    try:
+        return wrap(indexing.getitem(self._inner, unwrapped(index)))
+    except TreadleError as error:
+        raise translated(error) from None
 
 
 def _setitem(self: Tensor, index: Any, value: Any) -> None:

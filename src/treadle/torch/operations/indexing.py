@@ -28,7 +28,7 @@ def getitem(input: Inner, index: Any) -> Inner:
     if _is_plain(index) or (type(index) is tuple and all(map(_is_plain, index))):
         return input[index]
     if type(index) is Inner and index.dtype.kind == "int" and index.shape and input.shape:
-        return _taken_from(input, index)
+        return _taken_from(input, _beside(input, index))
     found, places = _split(input, index)
     return found if places is None else _taken_from(found, places)
 
@@ -80,7 +80,7 @@ def _split(input: Inner, index: Any) -> tuple[Inner, Any]:
     if kind is list and _is_tuple(index):
         index = tuple(index)
     parts = index if type(index) is tuple else (index,)
-    seen = [_part(each) for each in parts]
+    seen = [_beside(input, _part(each)) for each in parts]
     if sum(each is Ellipsis for each in seen) > 1:
         seen = _with_one_ellipsis(seen, len(input.shape))
     if all(type(each) in _PLAIN or type(each) is slice for each in seen):
@@ -160,6 +160,13 @@ def _part(part: Any) -> Any:
         "only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid "
         f"indices (got {type(part).__name__})"
     )
+
+
+def _beside(input: Inner, part: Any) -> Any:
+    """A part of an index on the tensor's device: those on the CPU may index tensors of others."""
+    if type(part) is not Inner or part.device is input.device:
+        return part
+    return part.to(input.device) if part.device.traits.host_memory else part
 
 
 def _taken(part: Any) -> int:
