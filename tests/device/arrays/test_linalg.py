@@ -215,8 +215,8 @@ def test_numbers_near_the_smallest(device, rng, monkeypatch):
             a = (drawn(rng, (40, 4, 4), "float64") * scale).astype(np.float32)
             q, r = (found.numpy() for found in td.linalg.qr(td.asarray(a)))
             close(q.mT @ q, np.broadcast_to(np.eye(4), (40, 4, 4)))
-            # A device may take products below the least normal number for 0: four to an element.
-            assert abs(q @ r - a).max() <= 1e-5 * abs(a).max() + 4 * np.finfo(np.float32).tiny
+            # A device may take products below the least normal number for 0: eight to an element.
+            assert abs(q @ r - a).max() <= 1e-5 * abs(a).max() + 8 * np.finfo(np.float32).tiny
             if device.kind == "cpu":
                 h = definite(drawn(rng, (40, 4, 4), "float64"))
                 factors, _ = decompose.cholesky(td.asarray((h * scale).astype(np.float32))._array)

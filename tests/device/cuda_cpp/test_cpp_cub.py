@@ -408,3 +408,21 @@ def test_bits_have_the_order_of_numbers(device):
     assert (np.argsort(found[1]) == np.argsort(n)).all()
     assert given[0].tolist() == x.tolist()
     assert given[1].tolist() == n.tolist()
+
+
+def test_another_name_of_the_namespace_and_types_of_cufft(device):
+    module = td.cuda_module(
+        "#include <cufft.h>\n"
+        + HEAD
+        + """
+        namespace blocks = cub;
+        template <int N> __global__ void sum(const cufftReal *x, cufftComplex *out) {
+            typedef blocks::BlockReduce<float, N> Reduce;
+            __shared__ typename Reduce::TempStorage storage;
+            float whole = Reduce(storage).Sum(x[threadIdx.x]);
+            if (threadIdx.x == 0) *out = make_cuComplex(whole, -whole);
+        }"""
+    )
+    x, out = td.arange(64.0, device=device).to(td.float32), td.zeros(2, device=device)
+    module.kernel("sum", 64)[1, 64](x, out)
+    assert out.tolist() == [2016, -2016]

@@ -173,12 +173,23 @@ _MATH_CONSTANTS = """
 #define CUDART_DBL2INT_CVT 6755399441055744.0
 """
 
+# Types alone: the library's functions are for the host.
+_CUFFT = """
+#pragma once
+#include <cuComplex.h>
+typedef float cufftReal;
+typedef double cufftDoubleReal;
+typedef cuComplex cufftComplex;
+typedef cuDoubleComplex cufftDoubleComplex;
+"""
+
 CUDA_HEADERS = {
     "cuda_runtime.h": _CUDA_RUNTIME,
     "cuda.h": _CUDA,
     "cuda_fp16.h": _CUDA_FP16,
     "cuda_bf16.h": _CUDA_BF16,
     "math_constants.h": _MATH_CONSTANTS,
+    "cufft.h": _CUFFT,
 }
 
 # Their declarations are built in, or in the header that is always included.
@@ -202,4 +213,5 @@ SAME_AS = {
     **{name.replace(".h", ".hpp"): "cuda_runtime.h" for name in _PARTS_OF_RUNTIME},
     "cuda_fp16.hpp": "cuda_fp16.h",
     "cuda_bf16.hpp": "cuda_bf16.h",
+    "cufftXt.h": "cufft.h",
 }

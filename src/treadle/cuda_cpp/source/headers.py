@@ -73,8 +73,8 @@ _MISSING_FOLDERS = {
 
 _VENDOR_LIBRARIES = (
     "cublas.h", "cublasLt.h", "cublasXt.h", "cublas_v2.h", "cuda_egl_interop.h",
-    "cuda_gl_interop.h", "cuda_profiler_api.h", "cudnn.h", "cudnn_frontend.h", "cufft.h",
-    "cufftXt.h", "cusolverDn.h", "cusolverSp.h", "cusparse.h", "cusparse_v2.h", "nccl.h", "npp.h",
+    "cuda_gl_interop.h", "cuda_profiler_api.h", "cudnn.h", "cudnn_frontend.h", "cusolverDn.h",
+    "cusolverSp.h", "cusparse.h", "cusparse_v2.h", "nccl.h", "npp.h",
     "nppi.h", "nvToolsExt.h", "nvgraph.h", "nvjpeg.h", "nvml.h", "nvrtc.h",
 )  # fmt: skip
 

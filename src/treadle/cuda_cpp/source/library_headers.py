@@ -123,14 +123,18 @@ def parts_for(texts: Sequence[str], asked: set[str], included: set[str]) -> list
 
 
 def _named(texts: Sequence[str], space: str) -> set[str]:
-    """The names that follow `space::`; all names if there is a `using namespace` of it."""
+    """The names that follow `space::`, or another name that the namespace is given (`namespace b =
+    cub;`); all names if there is a `using namespace` of it."""
     if not space:
         return set(texts)
     found: set[str] = set()
+    spaces = {space}
     for at, text in enumerate(texts):
-        if text == space:
+        if text in spaces:
             if list(texts[max(at - 2, 0) : at]) == ["using", "namespace"]:
                 return set(texts)
+            if at > 2 and texts[at - 1] == "=" and texts[at - 3] == "namespace":
+                spaces.add(texts[at - 2])
             if list(texts[at + 1 : at + 2]) == ["::"]:
                 found.update(texts[at + 2 : at + 3])
     return found
