@@ -157,8 +157,7 @@ def test_another_device_as_cuda(monkeypatch):
     with pytest.raises(RuntimeError, match="TREADLE_TORCH_CUDA"):
         torch.ones(2, device="cuda")
     monkeypatch.setenv("TREADLE_TORCH_CUDA", "cpu")
-    assert torch.cuda.is_available()
-    assert torch.cuda.device_count() == 1
+    assert not torch.cuda.is_available()  # tensors on "cuda" say that they are the CPU's
     x = torch.ones(2).to("cuda:0")
     assert (x * 2).sum().item() == 4.0
     torch.cuda.synchronize()
