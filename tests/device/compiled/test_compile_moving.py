@@ -46,6 +46,12 @@ def _on_cpu(function):
     return td.compile(function, device="cpu")
 
 
+def _called_thrice(function):
+    """What other threads do may keep a call from being recorded."""
+    for _ in range(3):
+        function(X)
+
+
 def _import_inside(x):
     from os import getppid as parent
 
@@ -100,10 +106,8 @@ def _import_inside(x):
 )
 def test_what_gives_another_value_each_time_is_told(name, body):
     str(HERE)  # paths keep their text from then on
-    function = _on_cpu(body)
     with pytest.warns(UserWarning, match="it uses ") as seen:
-        for _ in range(3):  # what other threads do may keep a call from being recorded
-            function(X)
+        _called_thrice(_on_cpu(body))
     told = [str(each.message) for each in seen]
     assert any(re.search(rf"it uses ({name}), (which|a) ", each) for each in told), told
     with pytest.raises(td.errors.LaunchError, match=r"it uses .*, (which|a) "):
