@@ -12,6 +12,7 @@ from typing import Any
 TARGETS = ("browser", "narrow", "native", "ptx", "cpu")
 _MOST_REASONS, _MOST_NAMES, _MOST_RECORDED = 150, 8, 20
 RECORD = "cuda-acceptance.json"
+UNSEEN = "cuda-acceptance-unseen.json"  # of projects that nothing was done for before the count
 """What the page reads, in benchmarks/results."""
 Row = dict[str, Any]
 Key = tuple[str, int, str]

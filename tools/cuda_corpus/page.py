@@ -11,7 +11,7 @@ from typing import Any
 
 from benchmarks.harness import RESULTS, Figure
 from benchmarks.table import row as figure_row
-from tools.cuda_corpus.acceptance_table import RECORD
+from tools.cuda_corpus.acceptance_table import RECORD, UNSEEN
 from tools.cuda_corpus.acceptance_table import shares as _shares
 from tools.cuda_corpus.sources import CHECKOUTS
 from tools.cuda_corpus.spec import REASONS, Trial
@@ -80,7 +80,8 @@ def write() -> None:
         _INTRODUCTION, _summary(content, asked), _where(content), _files(content),
         _counted(content, asked), _beyond(content, beyond),
         _failures("## What does not agree", content, asked),
-        _failures("### Of what is beyond", content, beyond), _excluded(), _accepted(), _speeds(),
+        _failures("### Of what is beyond", content, beyond), _excluded(),
+        _accepted(RECORD, _ACCEPTED), _accepted(UNSEEN, _UNSEEN), _speeds(),
     ]  # fmt: skip
     PAGE.write_text("\n".join(part for part in parts if part), encoding="utf-8")
     print(PAGE)
@@ -103,9 +104,17 @@ _TARGETS = {
 }  # fmt: skip
 
 
-def _accepted() -> str:
+_UNSEEN = """## Projects that nobody had looked at
+
+Chosen when the work on the projects before was done, and counted once, before anything was done
+for them: first figures, as a newcomer's own project would have them.
+
+"""
+
+
+def _accepted(file: str, introduction: str) -> str:
     """What share of other projects' kernels each target accepts, and why not the others."""
-    path = RESULTS / RECORD
+    path = RESULTS / file
     if not path.is_file():
         return ""
     record = json.loads(path.read_text(encoding="utf-8"))
@@ -128,7 +137,7 @@ def _accepted() -> str:
         ([f"{name}/{file}", kernel, reason] for name, one in record["projects"].items()
          for file, kernel, reason in one.get("listed", ())),
     )  # fmt: skip
-    return f"{_ACCEPTED}{shares}\n{why}{reasons}\n{listed}"
+    return f"{introduction}{shares}\n{why}{reasons}\n{listed}"
 
 
 def table(heading: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
