@@ -99,7 +99,7 @@ def taken(value: Any, device: Any, tracked: list[tuple[Any, Any]]) -> Any:
             made.requires_grad_()
             tracked.append((made, value))
         return made
-    if isinstance(value, torch.dtype):
+    if isinstance(value, (torch.dtype, torch.layout)):
         return getattr(door, str(value).removeprefix("torch."))
     if isinstance(value, torch.Size):
         return door.Size(value)

@@ -339,6 +339,8 @@ def test_numpys_own_functions_and_arrays() -> None:
     assert wide.tolist() == [4, 1, 2]
     assert numpy.sum(np.ones((3, 3)), axis=0, out=wide) is wide
     assert wide.tolist() == [3, 3, 3]
+    assert (np.array([True, False]) ** 2).dtype == np.int8
+    assert (np.array([True, False]) ** 3).dtype == np.int64
     with pytest.raises(TypeError, match="same_kind"):
         numpy.add(x, x, out=numpy.zeros(3, int))
     for name, advice in (("float_", "np.float64"), ("trapz", "np.trapezoid"), ("int", "builtin")):

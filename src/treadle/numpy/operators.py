@@ -73,6 +73,8 @@ def _binary(name: str, *, is_reflected: bool = False) -> Callable[[Values, Any],
             return result_of(apply(theirs, two, one) if is_reflected else apply(theirs, one, two))
         elif not isinstance(other, _OPERANDS):
             return NotImplemented
+        elif kind is int and other == 2 and name == "power" and not is_reflected:
+            return _values(call_all("square", one))  # as NumPy: the dtype of bools differs
         two = other._inner if kind in HELD else other
         return _values(call_all(name, two, one) if is_reflected else call_all(name, one, two))
 
