@@ -45,7 +45,7 @@ def main() -> None:
     accepted.add_argument("--only", default="", help="files whose path has this in it")
     accepted.add_argument("--record", action="store_true", help="keep the counts for the page")
     accepted.add_argument(
-        "--unseen", action="store_true", help="with --record: as projects that nobody had looked at"
+        "--unseen", action="store_true", help="with --record: as projects not seen before"
     )
     accepted.add_argument("--without", help="no files whose path has this in it")
     accepted.add_argument("--again", choices=("changed", "refused", "lost"), default="changed")

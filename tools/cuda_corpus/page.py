@@ -104,7 +104,7 @@ _TARGETS = {
 }  # fmt: skip
 
 
-_UNSEEN = """## Projects that nobody had looked at
+_UNSEEN = """## Projects not seen before
 
 Chosen when the work on the projects before was done, and counted once, before anything was done
 for them: first figures, as a newcomer's own project would have them.

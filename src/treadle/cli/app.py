@@ -363,7 +363,7 @@ def tune(
         if suite not in SUITES:
             raise typer.BadParameter(f"{suite!r} is not one of {', '.join(SUITES)}")
     if not math.isfinite(seconds):
-        raise typer.BadParameter(f"{seconds} is no number of seconds", param_hint="--seconds")
+        raise typer.BadParameter(f"{seconds} is not a number of seconds", param_hint="--seconds")
     if show:
         list_results(list(dict.fromkeys(suites or SUITES)), device, output)
     else:

@@ -55,6 +55,7 @@ def _values(found: tuple[Inner, ...]) -> Any:
 def _binary(name: str, *, is_reflected: bool = False) -> Callable[[Values, Any], Any]:
     """The method of a ufunc of two operands."""
     theirs, direct, floating, integral = direct_of(name)
+    has_squares = name == "power" and not is_reflected
 
     def method(self: Values, other: Any) -> Any:
         one, kind = self._inner, type(other)
@@ -73,7 +74,7 @@ def _binary(name: str, *, is_reflected: bool = False) -> Callable[[Values, Any],
             return result_of(apply(theirs, two, one) if is_reflected else apply(theirs, one, two))
         elif not isinstance(other, _OPERANDS):
             return NotImplemented
-        elif kind is int and other == 2 and name == "power" and not is_reflected:
+        elif has_squares and kind is int and other == 2:
             return _values(call_all("square", one))  # as NumPy: the dtype of bools differs
         two = other._inner if kind in HELD else other
         return _values(call_all(name, two, one) if is_reflected else call_all(name, one, two))

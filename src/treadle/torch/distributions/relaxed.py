@@ -55,7 +55,26 @@ class LogitRelaxedBernoulli(OfChance):
         return log + away - 2 * torch.nn.functional.softplus(away)
 
 
-class RelaxedBernoulli(TransformedDistribution):
+class _Relaxed(TransformedDistribution):
+    """What transformed relaxed distributions take from their base."""
+
+    @property
+    def temperature(self) -> Any:
+        """How far values are from 0 and 1."""
+        return self.base_dist.temperature
+
+    @property
+    def probs(self) -> Tensor:
+        """The probabilities."""
+        return self.base_dist.probs  # type: ignore[no-any-return]
+
+    @property
+    def logits(self) -> Tensor:
+        """The logits: logarithms of odds, or of a class's probabilities."""
+        return self.base_dist.logits  # type: ignore[no-any-return]
+
+
+class RelaxedBernoulli(_Relaxed):
     """Numbers from 0 to 1 near both ends, the nearer the lower the temperature."""
 
     arg_constraints: ClassVar[dict[str, Any]] = {  # type: ignore[misc]
@@ -74,21 +93,6 @@ class RelaxedBernoulli(TransformedDistribution):
     ) -> None:
         base = LogitRelaxedBernoulli(temperature, probs, logits)
         super().__init__(base, SigmoidTransform(), validate_args)
-
-    @property
-    def temperature(self) -> Any:
-        """How far from the ends values are."""
-        return self.base_dist.temperature
-
-    @property
-    def probs(self) -> Tensor:
-        """The probabilities."""
-        return self.base_dist.probs  # type: ignore[no-any-return]
-
-    @property
-    def logits(self) -> Tensor:
-        """The logits."""
-        return self.base_dist.logits  # type: ignore[no-any-return]
 
 
 class ExpRelaxedCategorical(Chosen):
@@ -144,7 +148,7 @@ class ExpRelaxedCategorical(Chosen):
         return score + math.lgamma(n) + (n - 1) * temperature.log()
 
 
-class RelaxedOneHotCategorical(TransformedDistribution):
+class RelaxedOneHotCategorical(_Relaxed):
     """Vectors of numbers whose sum is 1, near those of classes."""
 
     arg_constraints: ClassVar[dict[str, Any]] = {  # type: ignore[misc]
@@ -163,21 +167,6 @@ class RelaxedOneHotCategorical(TransformedDistribution):
     ) -> None:
         base = ExpRelaxedCategorical(temperature, probs, logits, validate_args)
         super().__init__(base, ExpTransform(), validate_args)
-
-    @property
-    def temperature(self) -> Any:
-        """How far from classes values are."""
-        return self.base_dist.temperature
-
-    @property
-    def probs(self) -> Tensor:
-        """The probabilities."""
-        return self.base_dist.probs  # type: ignore[no-any-return]
-
-    @property
-    def logits(self) -> Tensor:
-        """The logarithms of the probabilities."""
-        return self.base_dist.logits  # type: ignore[no-any-return]
 
 
 class LogisticNormal(TransformedDistribution):
