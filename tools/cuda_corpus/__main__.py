@@ -48,6 +48,9 @@ def main() -> None:
         "--unseen", action="store_true", help="with --record: as projects not seen before"
     )
     accepted.add_argument("--without", help="no files whose path has this in it")
+    accepted.add_argument(
+        "--include", type=Path, nargs="*", default=(), help="folders of libraries that files use"
+    )
     accepted.add_argument("--again", choices=("changed", "refused", "lost"), default="changed")
     chosen = parser.parse_args()
     match chosen.command:

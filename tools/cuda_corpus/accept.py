@@ -45,6 +45,7 @@ class Project:
 
     root: Path
     texts: dict[str, str]
+    libraries: tuple[Path, ...] = ()  # folders that files of others are included from
 
     @property
     def name(self) -> str:
@@ -88,7 +89,7 @@ class Project:
 
     def digest(self, relative: str) -> str:
         """A hash of a file, and of all headers that it could include."""
-        made = hashlib.sha256(self.texts[relative].encode())
+        made = hashlib.sha256(f"{self.texts[relative]}{self.libraries or ''}".encode())
         top = _program(relative)
         for path, text in self.texts.items():
             if path != relative and _program(path) in (top, ""):
@@ -107,7 +108,7 @@ def accept(chosen: argparse.Namespace) -> None:
     version = _compiler_version()
     found: dict[str, list[Row]] = {}
     for folder in chosen.sources:
-        project = _project(folder.resolve())
+        project = _project(folder.resolve(), tuple(one.resolve() for one in chosen.include))
         kept = chosen.out / f"{project.name}.jsonl"
         before = _read_rows(kept)
         rows: dict[str, Row] = {}
@@ -144,13 +145,13 @@ def _is_good_enough(chosen: argparse.Namespace, row: Row) -> bool:
     return not any(words for one in told for words in one.values())
 
 
-def _project(root: Path) -> Project:
+def _project(root: Path, libraries: tuple[Path, ...]) -> Project:
     texts = {
         str(path.relative_to(root)): read(path)
         for path in sorted(root.rglob("*"))
         if path.suffix in (*UNITS, *HEADERS, *HOST) and path.is_file()
     }
-    return Project(root, texts)
+    return Project(root, texts, libraries)
 
 
 def _units(project: Project, rows: Iterable[Row]) -> list[str]:
@@ -256,7 +257,7 @@ def _begin(project: Project, name: str, key: str, folder: Path) -> _Worker:
     process = os.fork()
     if not process:
         try:
-            tell(Unit(project.root, name, tuple(project.texts)), told)
+            tell(Unit(project.root, name, tuple(project.texts), project.libraries), told)
         finally:
             os._exit(0)
     now = time.monotonic()

@@ -55,11 +55,13 @@ INCLUDED = re.compile(r"^[ \t]*#[ \t]*include[ \t]*[\"<]([^\">]+)[\">]", re.MULT
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """A file, `name` below `root`; `others` are the project's files."""
+    """A file, `name` below `root`; `others` are the project's files, `libraries` folders of headers
+    that it does not have."""
 
     root: Path
     name: str
     others: tuple[str, ...]
+    libraries: tuple[Path, ...] = ()
 
 
 class _TooLong(BaseException):
@@ -321,7 +323,7 @@ def _options(unit: Unit) -> tuple[dict[str, str], list[str]]:
                     folders.append(Path(str(known)[: -len(wanted) - 1]))
             if known is not None:
                 todo.append(known)
-    return defines, [str(one) for one in dict.fromkeys(folders)]
+    return defines, [str(one) for one in dict.fromkeys((*folders, *unit.libraries))]
 
 
 def _nearest(unit: Unit, wanted: str) -> Path | None:

@@ -23,6 +23,76 @@ template <class T> struct W { enum { x = A<T>::size }; };
     """,
         "out[k++] = W<S>::x; out[k++] = W<const S>::x; out[k++] = sizeof(A<const S>::type);",
     ),
+    "vectors and matrices of libraries": (
+        """
+template <int L, typename T> struct V;
+template <int C, int R, typename T> struct M;
+enum Kind { packed, other };
+template <int L, typename T, Kind K = packed> struct Tag {};
+namespace detail { typedef std::int16_t int16; }
+typedef detail::int16 int16;
+typedef int16 int16_t;
+template <typename T> struct V<2, T> {
+    union { T x, r; };
+    union { T y, g; };
+    constexpr V(T a, T b) : x(a), y(b) {}
+    constexpr V(V<2, T> const &v) = default;
+    template <typename U> constexpr explicit V(V<2, U> const &v);
+    template <typename U> constexpr explicit V(V<3, U> const &v);
+    constexpr V<2, T> &operator=(V<2, T> const &v) = default;
+    template <typename U> constexpr V<2, T> &operator=(V<2, U> const &v);
+    template <typename U> constexpr V<2, T> &operator+=(V<2, U> const &v);
+};
+template <typename T> struct V<3, T> {
+    T x, y, z;
+    constexpr V(T a, T b, T c) : x(a), y(b), z(c) {}
+};
+template <typename T> template <typename U>
+constexpr V<2, T>::V(V<2, U> const &v) : x(T(v.x)), y(T(v.y)) {}
+template <typename T> template <typename U>
+constexpr V<2, T>::V(V<3, U> const &v) : x(T(v.x)), y(T(v.z)) {}
+template <typename T> template <typename U>
+constexpr V<2, T> &V<2, T>::operator=(V<2, U> const &v)
+{ this->x = T(v.x) + 1; this->y = T(v.y) + 1; return *this; }
+template <typename T> template <typename U>
+constexpr V<2, T> &V<2, T>::operator+=(V<2, U> const &v)
+{ return *this = V<2, T>(x + v.x, y + v.y); }
+template <typename T> constexpr V<2, T> operator+(V<2, T> const &v, V<2, T> const &w)
+{ return V<2, T>(v) += w; }
+template <typename T> constexpr V<3, T> operator+(V<3, T> const &v, V<3, T> const &w)
+{ return V<3, T>(v.x + w.x, v.y + w.y, v.z + w.z); }
+template <typename T> struct M<2, 2, T> {
+    V<2, T> value[2];
+    constexpr M(T a, T b, T c, T d) : value{V<2, T>(a, b), V<2, T>(c, d)} {}
+    constexpr explicit M(M<2, 3, T> const &m);
+    constexpr V<2, T> &operator[](int i) { return value[i]; }
+    constexpr V<2, T> const &operator[](int i) const { return value[i]; }
+};
+template <typename T> struct M<2, 3, T> { T a[6]; };
+template <typename T> constexpr M<2, 2, T>::M(M<2, 3, T> const &m)
+    : value{V<2, T>(m.a[0], m.a[1]), V<2, T>(m.a[3], m.a[4])} {}
+template <int L, typename T, Kind K> __device__ int which(Tag<L, T, K>) { return L; }
+template <typename T> __device__ int which(Tag<2, T, other>) { return 20; }
+template <typename T> __device__ int which(Tag<4, T, packed>) { return 40; }
+__device__ int sum(const M<2, 2, int> m) { return m[0].x + 10 * m[0].y + 100 * m[1].x; }
+__device__ int changed(M<2, 2, int> m) { m[0].x = 70; return sum(m); }
+    """,
+        """
+V<2, int> v(n, 4), w = v + V<2, int>(10, 20);
+V<2, short> s(w);
+V<2, int> t(V<3, float>(1.5f, 2.5f, 3.5f));
+out[k++] = v.x; out[k++] = v.g; out[k++] = w.r; out[k++] = w.y; out[k++] = s.x; out[k++] = t.y;
+w = s; out[k++] = w.x; w = v; out[k++] = w.x;
+out[k++] = (V<3, int>(1, 2, 3) + V<3, int>(4, 5, 6)).z;
+M<2, 2, int> m(1, n, 3, 4), c(m);
+c[1] += v; out[k++] = sum(m); out[k++] = changed(m); out[k++] = sum(c);
+M<2, 3, int> six = {{1, 2, 3, 4, 5, 6}};
+M<2, 2, int> from(six); out[k++] = sum(from); out[k++] = sizeof(int16_t);
+(M<2, 2, int>(m))[0].x = 9; out[k++] = sum(m);
+out[k++] = which(Tag<3, int>()); out[k++] = which(Tag<2, int, other>());
+out[k++] = which(Tag<4, int>()); out[k++] = which(Tag<4, int, other>());
+    """,
+    ),
     "const variables of constexpr functions": (
         """
 template <typename K> constexpr K none() {

@@ -22,7 +22,7 @@ from treadle.cuda_cpp.lower.context import Context
 from treadle.cuda_cpp.lower.recovery import UNDECLARED
 from treadle.cuda_cpp.lower.values import Rvalue, Value
 from treadle.cuda_cpp.semantics.types import DIM3, INT, UINT3, UNSIGNED, VECTORS, ir_type
-from treadle.cuda_cpp.source.headers import LIBRARIES
+from treadle.cuda_cpp.source.headers import lacks_from_library
 from treadle.cuda_cpp.syntax import tree
 from treadle.cuda_cpp.syntax.refusals import REFUSALS, refusal_message
 from treadle.ir import nodes as n
@@ -110,12 +110,8 @@ def unknown(name: str, declared: Iterable[str] = ()) -> str:
             f"{name} is from the C++ standard library, of which kernels have a part (the guide to "
             "CUDA C++ lists it): write a __device__ function that does the same"
         )
-    library = LIBRARIES.get(name.partition("::")[0]) if "::" in name else None
-    if library is not None:
-        return (
-            f"{name} is from {library}, of which kernels have no more here than the guide to CUDA "
-            "C++ lists: write what it does in the file"
-        )
+    if "::" in name and (lacks := lacks_from_library(name, name.partition("::")[0])):
+        return lacks
     if name.startswith("cuda") and name[4:5].isupper():
         return (
             f"{name} is from CUDA's host library, which a kernel can't call: call it before "

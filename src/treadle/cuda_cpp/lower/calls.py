@@ -17,6 +17,8 @@ from treadle.cuda_cpp.lower.conversions import (
     convert,
     derives,
     explicit_cast,
+    is_object,
+    rvalue,
     underlying,
 )
 from treadle.cuda_cpp.lower.dispatch import lower
@@ -37,7 +39,7 @@ from treadle.cuda_cpp.lower.functions import (
 from treadle.cuda_cpp.lower.initializers import fill, from_list, initialize_by_default, refer
 from treadle.cuda_cpp.lower.inlining import bind_argument, end_with_caller, inline, run_body
 from treadle.cuda_cpp.lower.lifetimes import temporary
-from treadle.cuda_cpp.lower.names import lookup, named_type, resolve
+from treadle.cuda_cpp.lower.names import is_const, lookup, named_type, resolve
 from treadle.cuda_cpp.lower.operators import initialize
 from treadle.cuda_cpp.lower.overloads import resolve_overload, viable
 from treadle.cuda_cpp.lower.pointers import pointer_of
@@ -92,6 +94,8 @@ from treadle.cuda_cpp.semantics.types import (
     VectorType,
     Void,
     decay,
+    holds_array,
+    holds_pointer,
     innermost,
     ir_type,
 )
@@ -296,10 +300,15 @@ def construct(cx: Context, type: CppType, values: Sequence[Value], span: Span) -
 
 
 def copied(cx: Context, value: Value, type: ClassType, span: Span) -> Value:
-    """A copy of an object as a prvalue. One of a plain class is the object: only its value is
-    read."""
-    if is_prvalue(value) or not acts(type):
+    """A copy of an object as a prvalue, which may be changed, as by `V(v) += w`. One that holds
+    pointers and is copied as it is stays the object: only its value is read."""
+    if is_prvalue(value) or not is_object(value):
         return value
+    if not acts(type):
+        if holds_pointer(type):
+            return value
+        if not holds_array(type):
+            return rvalue(cx, value, span)
     cx.calls += 1
     place = uninitialized(cx, "copy", type, (cx.path, "copy", cx.calls), span)
     cx.rules.copy_into(cx, place, value, type, span)
@@ -573,6 +582,8 @@ def chosen_operator(
         entity = owner.scope.names.get(name) if op == "=" else owner.scope.own(name)
         if isinstance(entity, Functions):
             methods = [one for one in entity.overloads if not one.declaration.note]
+            if op == "=" and getattr(values[1], "type", None) == owner:
+                methods = [one for one in methods if not _is_worse_than_implicit(one.declaration)]
             found = viable(cx, methods, values[1:], None, span)[0]
     if found:
         methods = [one.overload for one in found]
@@ -584,6 +595,15 @@ def chosen_operator(
     if not overloads or not viable(cx, overloads, values, None, span)[0]:
         return None
     return Operator(resolve_overload(cx, name, overloads, values, None, span), False)
+
+
+def _is_worse_than_implicit(method: tree.FunctionDeclaration) -> bool:
+    """Whether the implicit operator= is preferred for an object of the class itself: to a template
+    that binds its argument as the implicit one does, as const."""
+    if not method.template or len(method.parameters) != 1:
+        return False
+    written = method.parameters[0].type
+    return not isinstance(written, tree.ReferenceType) or is_const(written.to)
 
 
 def _free_operators(cx: Context, name: str, values: Sequence[Value]) -> list[Overload]:

@@ -436,10 +436,11 @@ def _inherit_constructors(base: Scope, home: Scope) -> None:
     inherited = base.names.get(CONSTRUCTORS)
     if not isinstance(inherited, Functions):
         return
+    type = base.names["<class>"]
     own = home.names.get(CONSTRUCTORS)
     group = Functions(CONSTRUCTORS, list(own.overloads) if isinstance(own, Functions) else [])
     group.overloads += [
-        one for one in inherited.overloads if not is_copy_constructor(one.declaration, base.name)
+        one for one in inherited.overloads if not is_copy_constructor(one.declaration, type)
     ]
     home.names[CONSTRUCTORS] = group
 

@@ -29,6 +29,8 @@ def evaluate(
 ) -> n.Constant | n.Construct | None:
     """The value of an expression after the statements, which may use these local memories; None if
     it is not constant."""
+    if not statements and isinstance(expression, n.Constant):
+        return expression
     run = _Evaluator(functions)
     known = _Known(memories)
     try:
@@ -47,8 +49,12 @@ class _Known:
 
     def __init__(self, memories: Sequence[n.Memory]) -> None:
         self.variables: dict[str, Any] = {}
-        self.local = {one.name for one in memories if one.space == "local"}
+        self.memories = memories
         self.elements: dict[tuple[str, int], Any] = {}
+
+    def is_local(self, name: str) -> bool:
+        """Whether a name is that of a local memory."""
+        return any(one.name == name and one.space == "local" for one in self.memories)
 
 
 class _Evaluator:
@@ -157,7 +163,7 @@ class _Evaluator:
             case n.Variable(name):
                 known.variables[name] = value
             case n.Element(memory, index):
-                if memory not in known.local:
+                if not known.is_local(memory):
                     raise NotConstant
                 known.elements[memory, int(self.number(index, known))] = value
             case n.Member(base, name):

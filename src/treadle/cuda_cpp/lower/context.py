@@ -201,6 +201,7 @@ class Lowering:
     statics: dict[Any, Any] = field(default_factory=dict)  # shared variables of functions
     notes: dict[Note, None] = field(default_factory=dict)
     classes: dict[Any, Any] = field(default_factory=dict)  # instances of classes
+    instances: dict[Any, Any] = field(default_factory=dict)  # of class templates, by arguments
     incomplete: dict[str, Any] = field(default_factory=dict)  # keys of classes, by name
     unknown: set[str] = field(default_factory=set)  # variables for objects that are not known yet
     starts: dict[str, n.Expression] = field(default_factory=dict)  # of arrays, in their buffers

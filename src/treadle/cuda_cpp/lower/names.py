@@ -33,7 +33,7 @@ from treadle.cuda_cpp.semantics.types import (
     Reference,
     decay,
 )
-from treadle.cuda_cpp.source.headers import LIBRARIES
+from treadle.cuda_cpp.source.headers import lacks_from_library
 from treadle.cuda_cpp.syntax import tree
 from treadle.cuda_cpp.syntax.keywords import TRANSFORMS
 from treadle.cuda_cpp.syntax.refusals import refusal_message
@@ -55,7 +55,7 @@ def lookup(cx: Context, name: tree.Name) -> Any:
             if found is not None:
                 break
     if found is None and home.name == "std":
-        found = cx.scope.find(name.text)
+        found = home.find(name.text)  # CUDA's names, and C's, are global; never the user's own
     return found
 
 
@@ -261,12 +261,8 @@ def _unknown_type(cx: Context, name: tree.Name) -> str:
             f"{spelled} is from the C++ standard library, of which kernels have only a part (the "
             "guide to CUDA C++ lists it): use an array, or a struct of the file"
         )
-    library = LIBRARIES.get(spelled.partition("::")[0]) if name.scope else None
-    if library is not None:
-        return (
-            f"{spelled} is from {library}, of which kernels have no more here than the guide to "
-            "CUDA C++ lists: write what it does in the file"
-        )
+    if name.scope and (lacks := lacks_from_library(spelled, spelled.partition("::")[0])):
+        return lacks
     return (
         f"{spelled} is not a known type: include the file that declares it (include=[…] names "
         "folders to search), or declare it"

@@ -361,32 +361,45 @@ def _order(chosen: Candidate) -> tuple[bool, bool, int, bool, bool, bool]:
     """The tie-breakers: functions before templates, more specialized templates first, definitions
     first, and then the ones for non-const objects, whose references can be assigned to."""
     declaration = chosen.declaration
-    special = sum(_specificity(one.type) for one in declaration.parameters)
+    names = {one.name for one in declaration.template or ()}
+    special = _specificity(declaration.parameters, names)
     constant = any(isinstance(type, Reference) and type.const for type in chosen.types)
     defined = declaration.body is not None
     own = not declaration.expanded
     return (not declaration.template, own, special, defined, not constant, not declaration.const)
 
 
-def _specificity(written: Any) -> int:
-    """How much of a parameter's type is written: `const T *` more than `T *`, `A<A<T>>` more than
-    `A<T>`."""
-    match written:
-        case tree.ConstType(of):
-            return _specificity(of)
-        case tree.PointerType(to):
-            const = isinstance(to, tree.ConstType) and to.const
-            return _OF_PART + const + _specificity(to)
-        case tree.ReferenceType(to):
-            return _specificity(to)
-        case tree.ArrayType(of):
-            return _OF_PART + _specificity(of)
-        case tree.NamedType(name) | (tree.Name() as name) if name.arguments:
-            return _OF_PART + max(map(_specificity, name.arguments))
-    return 0
+def _specificity(parameters: Sequence[tree.Parameter], names: set[str]) -> int:
+    """How much of the parameters' types is written, not left to the template parameters `names`:
+    `const T *` more than `T *`, `A<A<T>>` more than `A<T>`, `A<2, T>` and `A<T, T>` more than
+    `A<T, U>`."""
+    mentioned: list[str] = []
+
+    def weight(written: Any) -> int:
+        match written:
+            case tree.ConstType(of):
+                return weight(of)
+            case tree.PointerType(to):
+                const = isinstance(to, tree.ConstType) and to.const
+                return _OF_PART + const + weight(to)
+            case tree.ReferenceType(to):
+                return weight(to)
+            case tree.ArrayType(of):
+                return _OF_PART + weight(of)
+            case tree.NamedType(name) | (tree.Name() as name):
+                if name.arguments:
+                    return _OF_PART + sum(map(weight, name.arguments))
+                if not name.scope and name.text in names:
+                    mentioned.append(name.text)
+                    return 0
+        return _FIXED
+
+    whole = sum(weight(one.type) for one in parameters)
+    return whole + len(mentioned) - len(set(mentioned))
 
 
-_OF_PART = 16  # more than all const in a type
+_FIXED = 4  # a type or number without template parameters: more than all const in a type
+_OF_PART = 16
 
 
 def specialized(cx: Context, chosen: Candidate, overloads: Sequence[Overload]) -> Candidate:

@@ -93,19 +93,37 @@ def has_default_constructor(type: ClassType) -> bool:
     return any(isinstance(one, ClassType) and has_default_constructor(one) for one in parts)
 
 
-def is_copy_constructor(function: tree.FunctionDeclaration, name: str) -> bool:
-    """Whether a function is a copy or move constructor of the class `name`."""
-    if function.result is not None or function.name.text != name or len(function.parameters) != 1:
+def is_copy_constructor(function: tree.FunctionDeclaration, type: ClassType) -> bool:
+    """Whether a function is a copy or move constructor of a class."""
+    if function.result is not None or function.name.text != type.scope.name:
         return False
-    if function.template:  # which is never a copy constructor
+    if function.template or len(function.parameters) != 1:  # a template never is one
         return False
     written: tree.TypeTree = function.parameters[0].type
-    if not isinstance(written, tree.ReferenceType):
+    return isinstance(written, tree.ReferenceType) and _is_own(written, type)
+
+
+def _is_own(written: tree.TypeTree, type: ClassType) -> bool:
+    """Whether the type of a parameter is the class, or refers to it: in `struct A<3, T>`, `A` and
+    `A<3, T>`, not `A<4, T>`."""
+    while isinstance(written, (tree.ReferenceType, tree.ConstType)):
+        written = written.to if isinstance(written, tree.ReferenceType) else written.of
+    if not isinstance(written, tree.NamedType) or written.name.text != type.scope.name:
         return False
-    written = written.to
-    if isinstance(written, tree.ConstType):
-        written = written.of
-    return isinstance(written, tree.NamedType) and written.name.text == name
+    given = written.name.arguments
+    declaration = type.declaration
+    if given is None or not isinstance(declaration, tree.StructDeclaration):
+        return True
+    if declaration.specialized is not None:
+        own = tuple(map(_plain, declaration.specialized))
+    else:
+        own = tuple(tree.Name(one.name) for one in declaration.template or ())
+    return all(_plain(one) == other for one, other in zip(given, own, strict=False))
+
+
+def _plain(argument: tree.TemplateArgument) -> Any:
+    """A template argument that is a name, as an expression, whatever it was parsed as."""
+    return argument.name if isinstance(argument, tree.NamedType) else argument
 
 
 # --- lifetimes ---------------------------------------------------------------------------------
@@ -161,8 +179,7 @@ def copy_constructors(type: ClassType) -> list[Overload]:
     return [
         one
         for one in _own(type, CONSTRUCTORS)
-        if is_copy_constructor(one.declaration, type.scope.name)
-        and "device" in one.declaration.specifiers
+        if is_copy_constructor(one.declaration, type) and "device" in one.declaration.specifiers
     ]
 
 
@@ -178,15 +195,10 @@ def has_assignment(type: ClassType) -> bool:
     """Whether the class has an operator= for its own objects."""
     return any(
         len(one.declaration.parameters) == 1
-        and _named(one.declaration.parameters[0].type) == type.scope.name
+        and not one.declaration.template
+        and _is_own(one.declaration.parameters[0].type, type)
         for one in _own(type, "operator=")
     )
-
-
-def _named(written: Any) -> str:
-    while isinstance(written, (tree.ReferenceType, tree.ConstType)):
-        written = written.to if isinstance(written, tree.ReferenceType) else written.of
-    return written.name.text if isinstance(written, tree.NamedType) else ""
 
 
 def _merely_copies(function: tree.FunctionDeclaration, type: ClassType) -> bool:

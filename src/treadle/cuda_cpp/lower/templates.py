@@ -218,6 +218,27 @@ def class_instance(
     bound = scope.names["<arguments>"]
     # By name as well: pointers to const and to non-const compare equal.
     keys = tuple((argument_key(argument), spelled(argument)) for argument in bound)
+    kept = (id(template), id(entity.scope), keys)
+    known: ClassType | None = cx.lowering.instances.get(kept)
+    if known is not None:
+        return known
+    made = _new_instance(cx, entity, declaration, scope, bound, keys)
+    if made.scope is not None:  # it is complete
+        cx.lowering.instances[kept] = made
+    return made
+
+
+def _new_instance(
+    cx: Context,
+    entity: DeclaredType,
+    declaration: tree.StructDeclaration,
+    scope: Scope,
+    bound: tuple[Argument, ...],
+    keys: tuple[Any, ...],
+) -> ClassType:
+    """The instance of the template, or of the best of its specializations that match."""
+    template = entity.declaration
+    assert isinstance(template, tree.StructDeclaration)
     name = f"{declaration.name}<{', '.join(spelled(argument) for argument in bound)}>"
     found = [(one, _matches(cx, one, bound, entity.scope)) for one in entity.specializations]
     matching = [(one, match) for one, match in found if match is not None]
@@ -560,19 +581,24 @@ def deduce_exactly(found: dict[str, Argument], written: tree.TypeTree, type: Cpp
     return _agree(found, written.name.text, type)
 
 
-def _mentions(written: tree.TypeTree, names: dict[str, Any]) -> bool:
+def _mentions(written: Any, names: dict[str, Any]) -> bool:
     match written:
         case tree.NamedType(name):
-            return any(
-                isinstance(node, tree.Name) and node.text in names for node in walk_tree(name)
+            return _mentions(name, names)
+        case tree.Name(text, scope, arguments):
+            return text in names or any(
+                _mentions(one, names) for one in (*scope, *(arguments or ()))
             )
+        case tree.IntegerLiteral() | tree.BuiltinType():
+            return False
         case tree.ConstType(of) | tree.ArrayType(of):
             return _mentions(of, names)
         case tree.PointerType(to) | tree.ReferenceType(to):
             return _mentions(to, names)
         case tree.FunctionType(result, parameters):
             return any(_mentions(one, names) for one in (result, *(p.type for p in parameters)))
-    return False
+    nodes = walk_tree(written)
+    return any(isinstance(node, tree.Name) and node.text in names for node in nodes)
 
 
 def _agree(found: dict[str, Argument], name: str, value: Argument) -> bool:
@@ -620,6 +646,8 @@ def _deduce_class(
             is_own = any(p.name == name_ for p in parameters)
             if is_own and not _agree(found, name_, argument):
                 return False
+            if not is_own and not _is_number(cx, inner, argument, parameters):
+                return False
         elif isinstance(argument, DeclaredType):
             if not _deduce_template(cx, written, argument, parameters, found):
                 return False
@@ -632,6 +660,22 @@ def _deduce_class(
             ):
                 return False
     return True
+
+
+def _is_number(
+    cx: Context, written: Any, argument: Rvalue, parameters: Sequence[tree.TemplateParameter]
+) -> bool:
+    """Whether a template argument that is written as a number has this value, also if the template
+    parameters in it have to be known before."""
+    assert isinstance(argument.expression, n.Constant)
+    if isinstance(written, tree.IntegerLiteral):
+        return bool(written.value == argument.expression.value)
+    names = {one.name: one for one in parameters}
+    if _mentions(written, names):
+        return True
+    parameter = tree.TemplateParameter("value", "", tree.AutoType())
+    value = evaluate_argument(cx, written, parameter, cx.scope)
+    return isinstance(value, Rvalue) and argument_key(value)[0] == argument_key(argument)[0]
 
 
 def _deduce_template(

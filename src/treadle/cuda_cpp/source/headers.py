@@ -117,6 +117,22 @@ LIBRARIES = {
     "wmma": "CUDA's mma.h",
 }  # fmt: skip
 """Libraries by their namespaces."""
+
+
+def lacks_from_library(name: str, space: str) -> str:
+    """Why a name of a library's namespace is not known, and what to do; "" of other namespaces."""
+    library = LIBRARIES.get(space)
+    if library is None:
+        return ""
+    if space in _OF_HEADERS_ALONE:
+        return f"{name} is from {library}: name the folder of its headers in include=[…]"
+    return (
+        f"{name} is from {library}, of which kernels have no more here than the guide to CUDA C++ "
+        "lists: write what it does in the file"
+    )
+
+
+_OF_HEADERS_ALONE = frozenset(("glm",))  # and headers that the front end reads
 _HOST_NAMES = frozenset((*_HOST_HEADERS, *_STANDARD_HEADERS))
 
 

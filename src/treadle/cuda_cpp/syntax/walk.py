@@ -12,9 +12,13 @@ from treadle.cuda_cpp.source.tokens import Token
 
 
 @cache
-def _parts(kind: type) -> tuple[str, ...]:
-    """The attributes of a class of nodes that may hold nodes."""
-    return tuple(field.name for field in fields(kind) if field.name not in ("span", "tokens"))
+def _parts(kind: type) -> tuple[str, ...] | None:
+    """The attributes of a class of nodes that may hold nodes, the last one first; None for what is
+    no node."""
+    if not is_dataclass(kind) or kind is Span:
+        return None
+    names = [field.name for field in fields(kind) if field.name not in ("span", "tokens")]
+    return tuple(reversed(names))
 
 
 def walk_tree(node: Any) -> Iterator[Any]:
@@ -22,8 +26,9 @@ def walk_tree(node: Any) -> Iterator[Any]:
     pending = [node]
     while pending:
         one = pending.pop()
-        if isinstance(one, tuple) and not isinstance(one, Token):
-            pending.extend(reversed(one))
-        elif is_dataclass(one) and not isinstance(one, Span):
+        parts = _parts(one.__class__)
+        if parts is not None:
             yield one
-            pending.extend(getattr(one, name) for name in reversed(_parts(one.__class__)))
+            pending.extend([getattr(one, name) for name in parts])
+        elif isinstance(one, tuple) and not isinstance(one, Token):
+            pending.extend(reversed(one))
