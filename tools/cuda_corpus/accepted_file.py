@@ -251,7 +251,9 @@ def _one(unit: Unit, kernel: Any, block: Dim3, dynamic: int, target: str) -> str
 
     try:
         with _within(_SECONDS):
-            printed_for(kernel, kernel.signature, TARGETS[target], block, dynamic)
+            parts = kernel.in_parts(block).launchers if kernel.waits_for_grid else ()
+            for one in [part.definition for part in parts] or [kernel]:
+                printed_for(one, one.signature, TARGETS[target], block, dynamic)
     except (_TooLong, Exception) as error:  # noqa: BLE001
         return _words(unit, kernel.with_source(error) if isinstance(error, CompileError) else error)
     return ""

@@ -29,12 +29,14 @@ from treadle.cuda_cpp.struct_arguments import split_arguments
 from treadle.cuda_cpp.texture import sampled_arguments
 from treadle.cuda_cpp.variables import Variable
 from treadle.ir.definition import KernelOptions, LoweredKernel
+from treadle.ir.passes.grid_parts import has_grid_barriers
 from treadle.ir.signature import DeclaredParameter, DeclaredPointer, Signature
 from treadle.lang.interpreter_state import state
 from treadle.runtime import convert
 from treadle.runtime.arguments import declared_arguments
 from treadle.runtime.arrays import DeviceArray
 from treadle.runtime.devices import Device, Stream, default_device
+from treadle.runtime.grid_launches import GridKernel
 from treadle.runtime.launch_config import ConfigurableKernel, ConfiguredKernel
 
 Extent = int | Sequence[int]
@@ -69,6 +71,7 @@ class Kernel(ConfigurableKernel["BoundKernel"]):
         self._said: set[Note] = set()
         self._nulls: dict[tuple[Device, int], DeviceArray] = {}
         self._values: dict[tuple[Device, int], tuple[bytes, DeviceArray]] = {}  # uploaded last
+        self._parts: dict[Dim3, GridKernel] = {}
         # To the launch path, variables of the file are arguments like others.
         labels = symbol_labels(instance)
         self.parameters = instance.parameters + tuple(
@@ -147,12 +150,14 @@ class Kernel(ConfigurableKernel["BoundKernel"]):
 
         `shared_bytes` is what a launch would give for `extern __shared__`. `sm` is the compute
         capability that "ptx" and "cuda" are printed for, as 80 or "90a"; 70 by default. No device
-        is needed.
+        is needed. A kernel with barriers of the grid is printed as its parts, one after the other.
         """
         if block is None:
             block = min(_USUAL_BLOCK, self.instance.most_threads or _USUAL_BLOCK)
         self._check_bounds(Dim3.of(block))
         try:
+            if target != "ir" and self.waits_for_grid:
+                return self.in_parts(Dim3.of(block)).source(target, shared_bytes, sm)
             return self._launcher.source(target, (), block, shared_bytes, sm)
         except CompileError as error:
             raise self.with_source(error) from None
@@ -229,6 +234,21 @@ class Kernel(ConfigurableKernel["BoundKernel"]):
             made = self._sampled[sampling] = Kernel(
                 self._program, instance, self._known_variables, self._textures, self._other
             )
+        return made
+
+    @cached_property
+    def waits_for_grid(self) -> bool:
+        """Whether it has barriers of the grid, for which it is launched in parts."""
+        if not self.instance.waits_for_grid:
+            return False
+        lowered, _ = self._lower(self.signature)
+        return has_grid_barriers(lowered.kernel.body)
+
+    def in_parts(self, block: Dim3) -> GridKernel:
+        """The kernel as parts between barriers of the grid, for blocks of a size."""
+        made = self._parts.get(block)
+        if made is None:
+            made = self._parts[block] = GridKernel(self, block)
         return made
 
     @cached_property
@@ -334,7 +354,11 @@ class BoundKernel(ConfiguredKernel["Kernel"]):
             for step in tables.before:
                 step(self.stream)
         try:
-            launch(made)
+            if kernel.waits_for_grid:
+                parts = kernel.in_parts(self.block)
+                parts.launch(self.grid, self.shared_bytes, made, self.stream)
+            else:
+                launch(made)
         except CompileError as error:
             raise kernel.with_source(error) from None
         except LaunchError:

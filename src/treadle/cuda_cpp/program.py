@@ -220,6 +220,7 @@ class KernelInstance:
     # How the textures among its parameters are read, by position; () before a launch says so.
     sampling: tuple[Sampling | None, ...] = ()
     warp_synchronous: bool = False  # its code expects the threads of a warp in step
+    waits_for_grid: bool = False  # whether it may have barriers of the grid
 
     @property
     def arguments(self) -> tuple[WrittenParameter, ...]:

@@ -351,10 +351,11 @@ class Barrier:
     """All threads of the block (or subgroup) wait; memory written before is seen after.
 
     A subgroup's with a `mask` is CUDA's, as in `Subgroup`. A block's with a `part` is PTX's of some
-    of the threads: the number of the barrier, and how many threads wait at it, both u32.
+    of the threads: the number of the barrier, and how many threads wait at it, both u32. At one of
+    the grid the threads of all blocks wait: a kernel is cut there (`passes.grid_parts`).
     """
 
-    scope: Literal["block", "subgroup"] = "block"
+    scope: Literal["block", "subgroup", "grid"] = "block"
     mask: Expression | None = None
     span: Span = field(default=NOWHERE, compare=False)
     part: tuple[Expression, ...] = ()

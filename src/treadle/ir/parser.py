@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Literal
 
 from treadle.core.dim3 import Dim3
 from treadle.core.errors import CompileError
@@ -323,15 +322,17 @@ class _Parser(ExpressionParser):
         return n.Return(value, self.place(span))
 
     def barrier(self, span: Span) -> n.Barrier:
-        scope = self.word(("block", "subgroup"), "a barrier's scope")
+        scope = self.word(("block", "subgroup", "grid"), "a barrier's scope")
         mask = self.mask()
         part: tuple[n.Expression, ...] = ()
         if self.accept("part"):
             number = self.expression()
             self.expect(",")
             part = (number, self.expression())
-        kind: Literal["block", "subgroup"] = "block" if scope == "block" else "subgroup"
-        return n.Barrier(kind, mask, self.place(span), part)
+        barrier = n.Barrier(
+            "block" if scope == "block" else "subgroup", mask, self.place(span), part
+        )
+        return replace(barrier, scope="grid") if scope == "grid" else barrier
 
     def mask(self) -> n.Expression | None:
         return self.expression() if self.accept("mask") else None

@@ -245,6 +245,8 @@ class _Body(ExpressionRules):
             self.fail(f"{self.owner!r} gives {self.result}, but returns {given} here", node.span)
 
     def barrier(self, node: n.Barrier) -> None:
+        if node.scope == "grid":
+            self.fail("a kernel with a barrier of the grid is compiled in parts", node.span)
         if node.scope not in ("block", "subgroup"):
             self.fail(f"a barrier's scope is block or subgroup, not {node.scope!r}", node.span)
         if node.scope == "block" and node.mask is not None:

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 
 import treadle as td
-from treadle.core.errors import CompileError
 
 SOURCE = """
 #include <cooperative_groups.h>
@@ -170,12 +168,3 @@ def test_arrivals_and_names_of_cuda_std(device):
     out = td.zeros(64, dtype=td.int32, device=device)
     module.reversed[1, 64](td.asarray(VALUES[:64], device=device), out)
     assert out.tolist() == VALUES[63::-1].tolist()
-
-
-def test_a_grid_has_no_barrier(device):
-    module = td.cuda_module("""
-        #include <cooperative_groups.h>
-        __global__ void k(float *x) { cooperative_groups::this_grid().sync(); x[0] = 1; }
-    """)
-    with pytest.raises(CompileError, match=r"sync\(\) of a grid: .* Split the kernel there"):
-        module.k.source("ir")

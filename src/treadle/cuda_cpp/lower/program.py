@@ -287,6 +287,7 @@ class Program:
             tuple(found.narrowed),
             found.paired,
             references,
+            waits_for_grid="__treadle_grid_barrier" in used,
         )
 
     def _argument(self, text: str) -> tree.TemplateArgument:

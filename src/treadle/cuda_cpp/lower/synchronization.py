@@ -56,10 +56,9 @@ def _fence(cx: Context, values: Sequence[Value], node: tree.Call) -> Value:
 
 
 def _grid_barrier(cx: Context, values: Sequence[Value], node: tree.Call) -> Value:
-    raise cx.error(
-        "sync() of a grid: blocks cannot wait for each other, since not all of them run at once on "
-        "every device. Split the kernel there, and launch its parts one after the other"
-    )
+    cx.emit(n.Barrier("grid", span=cx.span))
+    cx.note("emulated", "sync() of a grid", "the kernel is launched in parts", cx.span)
+    return VoidValue(VOID)
 
 
 def _launch_dependency(cx: Context, values: Sequence[Value], node: tree.Call) -> Value:

@@ -59,14 +59,17 @@ def _rename(unit: Unit, name: str, own: str) -> None:
     unit.statements = [n.Declare(found[0], None, found[0].span), *statements]
 
 
-def read_early(block: Iterable[n.Statement]) -> set[str]:
-    """The variables that statements may read before they have assigned them."""
+def read_early(block: Iterable[n.Statement], *, zeroed: bool = False) -> set[str]:
+    """The variables that statements may read before they have assigned them. A declaration without
+    a value counts as an assignment if it is `zeroed`."""
     found: set[str] = set()
-    _scan(block, set(), found)
+    _scan(block, set(), found, zeroed)
     return found
 
 
-def _scan(block: Iterable[n.Statement], assigned: set[str], found: set[str]) -> set[str] | None:
+def _scan(
+    block: Iterable[n.Statement], assigned: set[str], found: set[str], zeroed: bool
+) -> set[str] | None:
     """Add what is read early, given what is assigned before. What is assigned at the end, or None
     if no thread comes there."""
 
@@ -80,25 +83,25 @@ def _scan(block: Iterable[n.Statement], assigned: set[str], found: set[str]) -> 
             case n.Declare(variable, value):
                 read(value)
                 assigned.discard(variable.name)
-                if value is not None:
+                if value is not None or zeroed:
                     assigned.add(variable.name)
             case n.Assign(n.Variable(name), value):
                 read(value)
                 assigned.add(name)
             case n.If(condition, then, otherwise):
                 read(condition)
-                ends = [_scan(part, set(assigned), found) for part in (then, otherwise)]
+                ends = [_scan(part, set(assigned), found, zeroed) for part in (then, otherwise)]
                 reached = [end for end in ends if end is not None]
                 if not reached:
                     return None
                 assigned = set.intersection(*reached)
             case n.For():
                 read(node.start, node.stop, node.by)
-                _scan(node.body, assigned | {node.variable.name}, found)
+                _scan(node.body, assigned | {node.variable.name}, found, zeroed)
             case n.While():
                 read(node.condition)
-                _scan(node.body, set(assigned), found)
-                _scan(node.update, set(assigned), found)
+                _scan(node.body, set(assigned), found, zeroed)
+                _scan(node.update, set(assigned), found, zeroed)
             case n.Break() | n.Continue() | n.Return():
                 read(node)
                 return None
