@@ -128,6 +128,7 @@ def _with_whole_copies(kernel: n.Kernel, target: Target) -> n.Kernel:
             source, _ = copied_from(node.value)
             size = size_of(node.value.type)
             whole = has and size in _COPIED_SIZES and align_of(node.value.type) >= size
+            whole = whole and not (isinstance(node.place, n.Element) and node.place.checks)
             if whole and isinstance(source, n.Element) and not source.checks:
                 return node if source.memory in buffers else replace(node, later=False)
             return replace(node, later=False)

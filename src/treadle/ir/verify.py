@@ -12,7 +12,7 @@ from treadle.core.source import NOWHERE, Span
 from treadle.ir import nodes as n
 from treadle.ir import types as t
 from treadle.ir.effects import effects
-from treadle.ir.matrices import FIRST, operand_types
+from treadle.ir.matrices import EXCHANGED, EXCHANGES, FIRST, operand_types
 from treadle.ir.opaque import ELEMENTS, LOADS, MULTIPLIED
 from treadle.ir.rules import subgroup_type
 from treadle.ir.verify_expressions import ExpressionRules, is_integer, is_number
@@ -142,8 +142,8 @@ class _Body(ExpressionRules):
     def later_copy(self, node: n.Assign) -> None:
         """Only shared memory is filled by copies that happen later, with 4, 8 or 16 bytes each."""
         place = node.place
-        if not isinstance(place, n.Element) or place.checks or place.memory not in self.shared:
-            self.fail("a later copy goes to an element of shared memory, without checks", node.span)
+        if not isinstance(place, n.Element) or place.memory not in self.shared:
+            self.fail("a later copy goes to an element of shared memory", node.span)
         if t.size_of(place.type) not in (4, 8, 16):
             self.fail(f"a later copy has 4, 8 or 16 bytes, not a {place.type}", node.span)
 
@@ -297,7 +297,8 @@ class _Body(ExpressionRules):
             self.require_type(operand, type, f"an operand of {what}")
         if node.mask is not None:
             self.fail(f"{what} takes no mask", node.span)
-        self.receives(node.result, wanted[-1], what, node.span)
+        fewer = node.op in EXCHANGES and node.result.type in EXCHANGED
+        self.receives(node.result, node.result.type if fewer else wanted[-1], what, node.span)
 
     def opaque(self, node: n.Subgroup) -> None:
         """An operation on matrices whose layout is the target's own."""

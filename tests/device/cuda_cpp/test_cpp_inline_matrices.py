@@ -129,3 +129,142 @@ def test_other_types(device, module):
     out = td.zeros((2, 16, 8), device=device)
     module.others[1, 32](*(td.asarray(one, device=device) for one in (left, right)), out)
     np.testing.assert_array_equal(out.numpy(), a @ b)
+
+
+# C = A B, A (m x k) and B (k x n) in rows, in two stages: copies of the next tiles go on beside the
+# products. Blocks of DOWN x ACROSS warps, each with HIGH x WIDE products of 16 x 8.
+TILED = r"""
+#include <cuda_fp16.h>
+#define ROWS (DOWN * HIGH * 16)
+#define COLUMNS (ACROSS * WIDE * 8)
+#define LEFT (INNER + 8)
+#define RIGHT (COLUMNS + 8)
+#define THREADS (DOWN * ACROSS * 32)
+__device__ __forceinline__ void copy(void *to, const void *from)
+{
+    unsigned at = (unsigned)__cvta_generic_to_shared(to);
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" :: "r"(at), "l"(from));
+}
+extern "C" __global__ void __launch_bounds__(THREADS)
+product(const half *__restrict__ a, const half *__restrict__ b, float *__restrict__ c, int m, int n,
+        int k)
+{
+    __shared__ __align__(16) half left[2][ROWS * LEFT];
+    __shared__ __align__(16) half right[2][INNER * RIGHT];
+    int t = threadIdx.x, lane = t % 32, warp = t / 32;
+    int row = blockIdx.y * ROWS, column = blockIdx.x * COLUMNS;
+    int down = warp / ACROSS * HIGH * 16, across = warp % ACROSS * WIDE * 8;
+    float sums[HIGH][WIDE][4] = {};
+    auto begin = [&](int stage, int at) {
+        for (int i = t; i < ROWS * INNER / 8; i += THREADS)
+            copy(&left[stage][i / (INNER / 8) * LEFT + i % (INNER / 8) * 8],
+                 a + (row + i / (INNER / 8)) * k + at + i % (INNER / 8) * 8);
+        for (int i = t; i < INNER * COLUMNS / 8; i += THREADS)
+            copy(&right[stage][i / (COLUMNS / 8) * RIGHT + i % (COLUMNS / 8) * 8],
+                 b + (at + i / (COLUMNS / 8)) * n + column + i % (COLUMNS / 8) * 8);
+        asm volatile("cp.async.commit_group;");
+    };
+    begin(0, 0);
+    for (int at = 0, stage = 0; at < k; at += INNER, stage ^= 1) {
+        if (at + INNER < k) {
+            begin(stage ^ 1, at + INNER);
+            asm volatile("cp.async.wait_group 1;");
+        } else {
+            asm volatile("cp.async.wait_all;");
+        }
+        __syncthreads();
+#pragma unroll
+        for (int inner = 0; inner < INNER; inner += 16) {
+            unsigned x[HIGH][4], y[WIDE][2];
+#pragma unroll
+            for (int i = 0; i < HIGH; i++) {
+                unsigned from = (unsigned)__cvta_generic_to_shared(
+                    &left[stage][(down + i * 16 + lane % 16) * LEFT + inner + lane / 16 * 8]);
+                asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+                    : "=r"(x[i][0]), "=r"(x[i][1]), "=r"(x[i][2]), "=r"(x[i][3]) : "r"(from));
+            }
+#pragma unroll
+            for (int j = 0; j < WIDE; j++) {
+                unsigned from = (unsigned)__cvta_generic_to_shared(
+                    &right[stage][(inner + lane % 16) * RIGHT + across + j * 8]);
+                asm volatile("ldmatrix.sync.aligned.m8n8.x2.trans.shared.b16 {%0, %1}, [%2];"
+                    : "=r"(y[j][0]), "=r"(y[j][1]) : "r"(from));
+            }
+#pragma unroll
+            for (int i = 0; i < HIGH; i++)
+#pragma unroll
+                for (int j = 0; j < WIDE; j++)
+                    asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 "
+                        "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+                        : "+f"(sums[i][j][0]), "+f"(sums[i][j][1]), "+f"(sums[i][j][2]),
+                          "+f"(sums[i][j][3])
+                        : "r"(x[i][0]), "r"(x[i][1]), "r"(x[i][2]), "r"(x[i][3]), "r"(y[j][0]),
+                          "r"(y[j][1]));
+        }
+        __syncthreads();
+    }
+#pragma unroll
+    for (int i = 0; i < HIGH; i++)
+#pragma unroll
+        for (int j = 0; j < WIDE; j++)
+#pragma unroll
+            for (int half_ = 0; half_ < 2; half_++) {
+                int at = (row + down + i * 16 + lane / 4 + half_ * 8) * n
+                    + column + across + j * 8 + lane % 4 * 2;
+                *(float2 *)&c[at] = make_float2(sums[i][j][2 * half_], sums[i][j][2 * half_ + 1]);
+            }
+}
+"""
+SMALL = {"DOWN": 2, "ACROSS": 1, "HIGH": 1, "WIDE": 2, "INNER": 16}
+
+
+def test_tiles_in_two_stages(device):
+    kernel = td.cuda_module(TILED, defines=SMALL).product
+    rng = np.random.default_rng()
+    a, b = rng.integers(-8, 9, (64, 48)), rng.integers(-8, 9, (48, 32))
+    arrays = [td.asarray(one.astype(np.float16), device=device) for one in (a, b)]
+    out = td.zeros((64, 32), device=device)
+    kernel[(2, 2), 64](*arrays, out, 64, 32, 48)
+    np.testing.assert_array_equal(out.numpy(), a @ b)
+
+
+def test_cards_have_instructions_for_tiles():
+    kernel = td.cuda_module(TILED, defines=SMALL).product
+    words = ("cp.async.cg", "cp.async.wait_group 1", "m8n8.x4.shared", "m8n8.x2.trans", "m16n8k16")
+    text = kernel.source("ptx", sm="sm_80", block=64)
+    assert all(word in text for word in words)
+    assert "shfl" not in text
+    assert "st.shared" not in text
+    assert not any(word in kernel.source("ptx", sm="sm_70", block=64) for word in words)
+
+
+# Rows of one or two matrices: the other lanes' addresses may be anything.
+FEWER = """
+__global__ void rows(const unsigned short *x, unsigned *out)
+{
+    __shared__ alignas(16) unsigned short s[8 * 8], others[16 * 8];
+    int lane = threadIdx.x;
+    for (int i = lane; i < 64; i += 32) s[i] = x[i];
+    for (int i = lane; i < 128; i += 32) others[i] = x[i];
+    __syncwarp();
+    unsigned one = lane < 8 ? (unsigned)__cvta_generic_to_shared(s + 8 * lane) : 0xfffffff0u;
+    unsigned two = lane < 16 ? (unsigned)__cvta_generic_to_shared(others + 8 * lane) : 1u << 30;
+    unsigned a, b, c, d;
+    asm volatile("ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%0}, [%1];" : "=r"(a) : "r"(one));
+    asm volatile("ldmatrix.sync.aligned.m8n8.x1.trans.shared.b16 {%0}, [%1];" : "=r"(b) : "r"(one));
+    asm volatile("ldmatrix.sync.aligned.m8n8.x2.shared.b16 {%0, %1}, [%2];"
+                 : "=r"(c), "=r"(d) : "r"(two));
+    out[lane] = a; out[32 + lane] = b; out[64 + lane] = c; out[96 + lane] = d;
+}
+"""
+
+
+@pytest.mark.parametrize("updated", ["", "atomicAdd((unsigned *)others, 0u);"])
+def test_one_or_two_matrices(device, updated):
+    """An array that is updated by atomics is a memory of its own."""
+    source = FEWER.replace("__syncwarp();", f"__syncwarp(); {updated}")
+    x = np.random.default_rng().integers(0, 1 << 16, (16, 8)).astype(np.uint16)
+    out = td.zeros(128, dtype=td.uint32, device=device)
+    td.cuda_module(source).rows[1, 32](td.asarray(x, device=device), out)
+    found = out.numpy().view(np.uint16).reshape(4, 8, 8)
+    np.testing.assert_array_equal(found, [x[:8], x[:8].T, x[:8], x[8:]])

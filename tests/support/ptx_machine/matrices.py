@@ -124,24 +124,39 @@ def _elements(words: Array, type: str) -> Array:
 
 
 def ldmatrix(w: Writer, one: Instruction) -> None:
-    """The code of a load of four matrices of 8 x 8 elements of 16 bits."""
+    """The code of a load of one, two or four matrices of 8 x 8 elements of 16 bits."""
     words = list(one.modifiers)
     turned = "trans" in words
     if turned:
         words.remove("trans")
-    if words != ["sync", "aligned", "m8n8", "x4", "shared", "b16"] or w.guard:
+    counts = {f"x{count}": count for count in (1, 2, 4)}
+    count = counts.get(words.pop(3), 0) if len(words) == 6 else 0
+    if words != ["sync", "aligned", "m8n8", "shared", "b16"] or not count or w.guard:
         raise PtxError(f"{one}: unknown instruction")
     if w.program.target < 75:
         raise PtxError(f"{one}: needs sm_75, the target is sm_{w.program.target}")
     to, place = one.operands
-    if not isinstance(to, Group) or len(to.parts) != 4:
-        raise PtxError(f"{one}: 4 registers are needed")
+    parts = to.parts if isinstance(to, Group) else (to,)
+    if len(parts) != count:
+        raise PtxError(f"{one}: {count} registers are needed")
     name, address = w.constant(one), w.address(place, "shared")
+    if count < 4:  # the other lanes' addresses do not count
+        address = w.name(f"F.together('first', T, None, {8 * count}, ({address},), {name})")
     rows = w.name(f"F.load('shared', {address}, T, W, 4, 4, {name}, None)")
     given = f"({rows}[0], {rows}[1], {rows}[2], {rows}[3])"
     found = w.name(f"F.together('spread', T, None, {turned!r}, {given}, {name})")
-    for at, part in enumerate(to.parts):
+    for at, part in enumerate(parts):
         w.write(part, TYPES["b32"], V(w.name(f"{found}[{at}]")))
+
+
+def first(
+    warps: Warps, threads: Any, lanes: int, operands: tuple[Array, ...], one: Instruction
+) -> Array:
+    """What the first lanes gave, in all of them."""
+    whole(warps, threads, one)
+    (given,) = operands
+    table = lanes_of(warps, threads, np.broadcast_to(given, len(warps.slot[threads])))
+    return table[:, np.arange(WARP) % lanes].reshape(-1)[warps.slot[threads]]
 
 
 def spread(

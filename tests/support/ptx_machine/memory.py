@@ -192,7 +192,8 @@ class Spaces:
                 "in no buffer"
             )
         _check_aligned(address, threads, size, one)
-        if one.opcode != "ld":
+        reads = one.opcode == "ld" or (one.opcode == "cp" and "bulk" not in one.modifiers)
+        if not reads:
             self.memory.written.update(found)
         elif "nc" in one.modifiers:
             self.memory.read_only_reads.update(found)

@@ -24,7 +24,7 @@ _CHUNK_THREADS = 8192
 _CHUNK_LOCAL = 1 << 26  # bytes of local memory in a chunk
 _DIRECTIVES = 3
 _OF_MATRICES: dict[str, Callable[..., Any]] = {
-    "multiply": matrices.multiply, "spread": matrices.spread,
+    "multiply": matrices.multiply, "spread": matrices.spread, "first": matrices.first,
 }  # fmt: skip
 
 

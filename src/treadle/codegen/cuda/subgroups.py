@@ -10,7 +10,7 @@ from treadle.codegen.c_family.places import place_text
 from treadle.codegen.c_family.scope import Scope
 from treadle.codegen.nvidia import MULTIPLIED
 from treadle.ir import nodes as n
-from treadle.ir.matrices import EXCHANGES, FIRST, PRODUCTS
+from treadle.ir.matrices import EXCHANGED, EXCHANGES, FIRST, PRODUCTS
 from treadle.ir.types import BOOL, COMPONENTS, I32, Scalar
 
 NAMES = (
@@ -23,6 +23,7 @@ NAMES = (
     "__reduce_and_sync", "__reduce_or_sync", "__reduce_xor_sync", "copy_later_4",
     "copy_later_8", "copy_later_16",
     "end_copies", "wait_copies", *PRODUCTS, *EXCHANGES,
+    *(f"{name}_{count}" for name in EXCHANGES for count in (1, 2)),
 )  # fmt: skip
 
 _VOTES = {"vote_all": "__all_sync", "vote_any": "__any_sync", "ballot": "__ballot_sync"}
@@ -92,21 +93,25 @@ def _multiply(module: Module, node: n.Subgroup) -> str:
 
 def _rows(module: Module, node: n.Subgroup) -> str:
     """The function that loads rows of matrices from shared memory."""
-    key = ("matrices", node.op)
+    count = EXCHANGED[node.result.type]
+    name = node.op if count == 4 else f"{node.op}_{count}"
+    key = ("matrices", name)
     if key not in module.helpers:
-        words = module.register(FIRST)
-        results = ", ".join(f'"=r"(words.{part})' for part in COMPONENTS[:4])
+        row, words = module.register(FIRST), module.register(node.result.type)
+        parts = ["words"] if count == 1 else [f"words.{part}" for part in COMPONENTS[:count]]
+        results = ", ".join(f'"=r"({part})' for part in parts)
+        places = ", ".join(f"%{at}" for at in range(count))
         turned = ".trans" if node.op == "matrix_columns" else ""
         module.helpers[key] = (
-            f"{module.language.function} {words} {node.op}(const {words}* row) {{\n"
+            f"{module.language.function} {words} {name}(const {row}* row) {{\n"
             f"    {words} words;\n"
-            f'    asm volatile("ldmatrix.sync.aligned.m8n8.x4{turned}.shared.b16 "\n'
-            '        "{%0, %1, %2, %3}, [%4];"\n'
+            f'    asm volatile("ldmatrix.sync.aligned.m8n8.x{count}{turned}.shared.b16 "\n'
+            f'        "{{{places}}}, [%{count}];"\n'
             f"        : {results}\n"
             '        : "r"((unsigned int)__cvta_generic_to_shared(row)) : "memory");\n'
             "    return words;\n}"
         )
-    return node.op
+    return name
 
 
 # --- which threads -------------------------------------------------------------------------------

@@ -25,6 +25,7 @@ from treadle.codegen.numpy.expressions import (
 from treadle.codegen.numpy.functions import native_name
 from treadle.core.errors import UnsupportedOnTarget
 from treadle.ir import nodes as n
+from treadle.ir.matrices import EXCHANGED, EXCHANGES
 from treadle.ir.traverse import root_of, statements_in
 from treadle.ir.types import Scalar, Void, leaves
 
@@ -316,7 +317,8 @@ class Statements:
         if node.op in n.MATRIX_OPERATIONS:
             given = ", ".join(f"({', '.join(parts)})" for parts in operands)
             found = self.emitter.temporary(f"warp_matrices(c, {node.op!r}, {given})")
-            self.receive(node.result, [f"{found}[{at}]" for at in range(4)])
+            words = EXCHANGED.get(node.result.type, 4) if node.op in EXCHANGES else 4
+            self.receive(node.result, [f"{found}[{at}]" for at in range(words)])
             return
         count = len(operands[0]) if operands else 1
         values = []

@@ -20,7 +20,10 @@ def copied(body: Expressions, node: n.Assign) -> bool:
     is not an element of a buffer (or zeros, by a condition), one that is not aligned."""
     source, condition = copied_from(node.value)
     size = size_of(node.value.type)
+    assert isinstance(node.place, n.Element)
     if source is None or align_of(node.value.type) < size or body.must_wait(source):
+        return False
+    if node.place.checks:
         return False
     root = root_of(source)
     assert isinstance(root, n.Element)
@@ -30,7 +33,6 @@ def copied(body: Expressions, node: n.Assign) -> bool:
     e = body.e
     if not e.module.has(*_SINCE):
         return False
-    assert isinstance(node.place, n.Element)
     operands = [str(size)]
     guards = [
         guard for guard in (body.guard(source), condition and body.scalar(condition)) if guard

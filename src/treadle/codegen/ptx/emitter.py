@@ -60,7 +60,7 @@ class Instruction:
     def text(self) -> str:
         """The line."""
         parts = list(self.operands)
-        if len(self.results) == 1:
+        if len(self.results) == 1 and not self.opcode.startswith("ldmatrix"):
             parts.insert(0, self.results[0])
         elif self.results:
             pair = "|" if self.opcode.startswith(("shfl", "match")) else ""

@@ -12,7 +12,7 @@ from treadle.codegen.ptx.emitter import Emitter
 from treadle.codegen.ptx.expressions import Expressions
 from treadle.codegen.ptx.spelling import MOVES, REGISTERS, is_literal
 from treadle.ir import nodes as n
-from treadle.ir.matrices import PRODUCTS
+from treadle.ir.matrices import EXCHANGED, PRODUCTS
 
 _HALVES = "m16n8k8.row.col.f32.f16.f16.f32"  # of the inner axis
 _WHOLE_BYTES, _QUARTERS = "m16n8k32", "m8n8k16"  # of bytes: of the inner axis and of the rows
@@ -28,10 +28,11 @@ def matrices(body: Expressions, node: n.Subgroup) -> tuple[str, ...]:
     e.module.has(75, _SINCE_SMALLER)
     (row,) = node.operands
     assert isinstance(row, n.Load)
-    results = [e.register("b32") for _ in range(4)]
+    count = EXCHANGED[node.result.type]
+    results = [e.register("b32") for _ in range(count)]
     turned = ".trans" if node.op == "matrix_columns" else ""
     address = memory.operand(e, body.address(row.place))
-    e.ops(results, f"ldmatrix.sync.aligned.m8n8.x4{turned}.shared.b16", address)
+    e.ops(results, f"ldmatrix.sync.aligned.m8n8.x{count}{turned}.shared.b16", address)
     return tuple(results)
 
 

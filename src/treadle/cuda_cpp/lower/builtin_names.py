@@ -15,6 +15,7 @@ from treadle.cuda_cpp.lower import (
     memory,
     shared_addresses,
     synchronization,
+    tile_moves,
 )
 from treadle.cuda_cpp.lower.arithmetic import constant
 from treadle.cuda_cpp.lower.builtin_calls import Handler, call_function, call_with_outputs, vector
@@ -35,6 +36,7 @@ _HANDLERS: dict[str, Handler] = {
     **debugging.HANDLERS,
     **synchronization.HANDLERS,
     **shared_addresses.HANDLERS,
+    **tile_moves.HANDLERS,
 }
 
 VARIABLES = {

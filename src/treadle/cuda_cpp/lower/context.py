@@ -95,6 +95,8 @@ class Facts:
     assigned_names: dict[int, frozenset[str]] = field(default_factory=dict)
     # Trees that are made of the file's, with what they are made of, which keeps its identity.
     trees: dict[Any, tuple[Any, Any]] = field(default_factory=dict)
+    # Whether arrays whose addresses in shared memory become numbers are memories of their own.
+    apart: bool = False
     changed: bool = False  # a fact was added, so that the kernel is lowered again
 
 

@@ -14,6 +14,7 @@ from treadle.cuda_cpp.lower.conversions import convert, number, rvalue
 from treadle.cuda_cpp.lower.objects import load, refuse_const, refuse_constant
 from treadle.cuda_cpp.lower.operators import assign
 from treadle.cuda_cpp.lower.pointers import ZERO, as_index, as_pointer_to, follow, moved, pointer_of
+from treadle.cuda_cpp.lower.shared_addresses import keep_apart
 from treadle.cuda_cpp.lower.values import (
     ChoiceLvalue,
     Lvalue,
@@ -113,6 +114,7 @@ def _update(
         )
     refuse_const(cx, place, cx.span)
     refuse_constant(cx, place.place, cx.span)
+    keep_apart(cx, place.place)
     if op in ("inc", "dec"):
         _wrapping(cx, op, place.place, operands[0], result)
         return
@@ -181,6 +183,7 @@ def _add_to_pair(cx: Context, pointer: PointerValue, type: VectorType, given: Va
         raise cx.error(f"atomicAdd of a {type} needs a pointer to one array that threads share")
     refuse_const(cx, place, cx.span)
     refuse_constant(cx, own, cx.span)
+    keep_apart(cx, own)
     value = rvalue(cx, convert(cx, given, type, cx.span), cx.span)
     pair = cx.let(value.expression)
     half = type.element.scalar

@@ -4,33 +4,129 @@ Memories have no addresses here. So each shared memory whose address becomes a n
 of its own: the number is the memory's place among these, times a range's size, plus the bytes from
 its beginning. A number that is an address again is a pointer to all of them, and the range says to
 which.
+
+Arrays of one type whose addresses become numbers are therefore laid into one memory, one after the
+other: then no access asks for the range.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
+from treadle.core.source import Span
 from treadle.cuda_cpp.lower.arithmetic import cast, constant, is_constant, plus
 from treadle.cuda_cpp.lower.builtin_calls import Handler, expect, number_argument
 from treadle.cuda_cpp.lower.context import Context, NotPure
 from treadle.cuda_cpp.lower.pointers import as_pointer_to, in_steps_of, pointer_of
-from treadle.cuda_cpp.lower.storage import new_memory
+from treadle.cuda_cpp.lower.storage import array_memory, new_memory
 from treadle.cuda_cpp.lower.values import (
+    ArrayValue,
     Lvalue,
     MemoryTarget,
     NullTarget,
     PointerValue,
     Rvalue,
+    Target,
     Value,
     describe,
 )
-from treadle.cuda_cpp.semantics.types import INT, UNSIGNED, UNSIGNED_LONG, VOID
+from treadle.cuda_cpp.semantics.types import INT, UNSIGNED, UNSIGNED_LONG, VOID, ArrayOf
 from treadle.cuda_cpp.syntax import tree
 from treadle.ir import nodes as n
 from treadle.ir import types as ir
+from treadle.ir.traverse import root_of
 
 _RANGE = 20  # bits: no shared memory has more bytes
 _KEY = "addresses in shared memory"
+_TOGETHER = "shared.arrays"  # the memory with several of them
+_LINE, _PIECE = 128, 16  # bytes: what large and small arrays are aligned to
+
+
+def shared_array(cx: Context, name: str, type: ArrayOf, span: Span) -> ArrayValue:
+    """A new array in shared memory."""
+    made = array_memory(cx, name, type, "shared", span)
+    (target,) = made.first.targets
+    assert isinstance(target, MemoryTarget)
+    places = _places(cx)
+    if target not in places:
+        _forget(cx, MemoryTarget(_TOGETHER, "shared", target.element), if_=cx.lowering.facts.apart)
+        return made
+    _forget(cx, target)
+    memories = cx.lowering.memories
+    memories.pop()
+    element = innermost_scalar(target.element)
+    if not any(memory.name == _TOGETHER for memory in memories):
+        last = max(places, key=lambda one: places[one])
+        count = (places[last] + _bytes(last)) // ir.size_of(element)
+        memories.append(n.Memory(_TOGETHER, "shared", element, count, span))
+        size = constant(count, ir.I32)
+        whole = MemoryTarget(_TOGETHER, "shared", element, size)
+        cx.lowering.memory_targets[_TOGETHER] = whole
+    whole = cx.lowering.memory_targets[_TOGETHER]
+    first = constant(places[target] // made.first.unit, ir.I32)
+    return replace(made, first=replace(made.first, targets=(whole,), offset=first))
+
+
+def keep_apart(cx: Context, place: n.Place) -> None:
+    """An array that is updated by atomics stays a memory of its own: where atomics need a type of
+    their own, they need one for a whole memory."""
+    root, facts = root_of(place), cx.lowering.facts
+    if isinstance(root, n.Element) and root.memory == _TOGETHER and not facts.apart:
+        facts.apart = facts.changed = True
+
+
+def _places(cx: Context) -> dict[MemoryTarget, int]:
+    """Where arrays lie in the memory for several, in bytes."""
+    facts = cx.lowering.facts
+    known = [
+        one
+        for one in facts.targets.get(_KEY, ())
+        if isinstance(one, MemoryTarget) and isinstance(one.size, n.Constant)
+    ]
+    scalars = [innermost_scalar(one.element) for one in known]
+    wanted = next((one for one in scalars if one in _ELEMENTS), None)
+    alike = [one for one, scalar in zip(known, scalars, strict=True) if scalar == wanted]
+    if wanted is None or len(alike) < 2 or facts.apart:
+        return {}
+    places, end = {}, 0
+    for one in alike:
+        align = _LINE if _bytes(one) >= _LINE else _PIECE
+        places[one] = end = -(-end // align) * align
+        end += _bytes(one)
+    return places
+
+
+_ELEMENTS = (ir.F16, ir.BF16, ir.F32, ir.I8, ir.U8, ir.I16, ir.U16, ir.I32, ir.U32)
+
+
+def innermost_scalar(type: ir.Type) -> ir.Type:
+    """The type of the numbers of an array's elements, if these are numbers or vectors."""
+    return type.element if isinstance(type, ir.Vector) and type.count != 3 else type
+
+
+def _bytes(target: MemoryTarget) -> int:
+    assert isinstance(target.size, n.Constant)
+    return int(target.size.value) * ir.size_of(target.element)
+
+
+def _forget(cx: Context, target: MemoryTarget, if_: bool = True) -> None:
+    """No pointer points to a memory that this run does not have."""
+    facts = cx.lowering.facts
+    lists = [targets for key, targets in facts.targets.items() if key != _KEY]
+    for targets in (*lists, *facts.slots.values()) if if_ else ():
+        if target in targets:
+            targets.remove(target)
+            facts.changed = True
+
+
+def _ranges(cx: Context) -> list[Target]:
+    """The memories of numbers, in the order of their ranges."""
+    known = cx.lowering.facts.targets.get(_KEY, [])
+    places = _places(cx)
+    whole = cx.lowering.memory_targets.get(_TOGETHER)
+    others = [one for one in known if whole is None or one not in places]
+    return others if whole is None else [whole, *others]
 
 
 def _to_number(cx: Context, values: Sequence[Value], node: tree.Call) -> Value:
@@ -54,10 +150,11 @@ def _to_number(cx: Context, values: Sequence[Value], node: tree.Call) -> Value:
                 "the address of shared memory is taken of a pointer to other memory: pass a "
                 "pointer to a __shared__ array"
             )
-        if target not in known:
+        if target.memory != _TOGETHER and target not in known:
             known.append(target)
             facts.changed = True
-        base = constant(known.index(target) << _RANGE, ir.U32)
+        ranges = _ranges(cx)
+        base = constant((ranges.index(target) if target in ranges else 0) << _RANGE, ir.U32)
         if len(pointer.targets) == 1:
             number = base
             continue
@@ -76,7 +173,7 @@ def _to_pointer(cx: Context, values: Sequence[Value], node: tree.Call) -> Value:
     if cx.isolated:
         raise NotPure
     number = cx.let(number_argument(cx, values[0], ir.U32, cx.span))
-    targets = tuple(cx.lowering.facts.targets.get(_KEY, ()))
+    targets = tuple(_ranges(cx))
     if not targets:
         if not cx.lowering.facts.changed and not cx.lowering.unevaluated:
             raise cx.error(

@@ -24,6 +24,7 @@ from treadle.cuda_cpp.lower.initializers import fill, from_list, text_items
 from treadle.cuda_cpp.lower.lifetimes import begin, take
 from treadle.cuda_cpp.lower.names import is_auto, is_const, resolve, with_auto
 from treadle.cuda_cpp.lower.pointers import ZERO, follow, unit_of
+from treadle.cuda_cpp.lower.shared_addresses import shared_array
 from treadle.cuda_cpp.lower.special_members import acts, has_constructors
 from treadle.cuda_cpp.lower.storage import (
     array_memory,
@@ -325,7 +326,7 @@ def _shared(cx: Context, node: tree.VariableDeclaration) -> Any:
     if isinstance(type, ArrayOf) and (type.length is None or "extern" in node.specifiers):
         value: Any = _dynamic(cx, node, type)
     elif isinstance(type, ArrayOf):
-        value = array_memory(cx, node.name, type, "shared", node.span)
+        value = shared_array(cx, node.name, type, node.span)
     elif "extern" in node.specifiers:
         value = _dynamic(cx, node, ArrayOf(type, None))
     else:

@@ -120,7 +120,10 @@ def _declared(
         type = _TYPES[kinds[f"%{place}"]]
         reads = not one.constraint.startswith("=")
         value = tree.Cast(type, one.value, span=span) if reads else None
-        variable = tree.VariableDeclaration(_name(f"%{place}"), type, value, span=span)
+        constant = frozenset({"constexpr"} if one.constraint == "n" else ())
+        variable = tree.VariableDeclaration(
+            _name(f"%{place}"), type, value, specifiers=constant, span=span
+        )
         found.append(tree.DeclarationStatement((variable,), span))
     return found
 

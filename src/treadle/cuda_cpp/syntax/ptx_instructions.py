@@ -443,10 +443,15 @@ def _atomic(r: Registers, one: Instruction) -> str:
 
 
 def _copy(r: Registers, one: Instruction) -> str:
-    """cp.async: the copy is done at once."""
+    """cp.async: copies that a target may do later."""
     words = one.parts[2:]
-    if words[:1] in (("commit_group",), ("wait_group",), ("wait_all",)):
-        return ""
+    match words[:1]:
+        case ("commit_group",):
+            return "__treadle_end_copies();"
+        case ("wait_all",):
+            return "__treadle_end_copies(); __treadle_wait_copies(0u);"
+        case ("wait_group",):
+            return f"__treadle_wait_copies({r.value(_take(one, 1)[0], 'u32')});"
     if words[0] not in ("ca", "cg") or "bulk" in words:
         raise NotTranslated(f"{one.name} is not translated")
     to, given, size, *rest = one.arguments
@@ -457,10 +462,11 @@ def _copy(r: Registers, one: Instruction) -> str:
         whole = size.text
     taken = whole
     if rest and r.kind(rest[0]) == "p":  # whether the source is left out
-        taken = f"({r.value(rest[0], 'pred')} ? 0u : {whole})"
+        ignored = r.value(Argument(rest[0].text, negated=not rest[0].negated), "pred")
+        return f"__treadle_copy_later({pointers}, {whole}, {ignored});"
     elif rest and r.kind(rest[0]) != "l":  # not a policy of the cache
         taken = r.value(rest[0], "u32")
-    return f"__treadle_copy_async({pointers}, {whole}, {taken});"
+    return f"__treadle_copy_async<{whole}>({pointers}, {taken});"
 
 
 def _matrices(r: Registers, one: Instruction) -> str:
@@ -475,15 +481,15 @@ def _matrices(r: Registers, one: Instruction) -> str:
     if len(parts) != count:
         raise NotTranslated(f"{one.name} takes {count} registers")
     row, trans = r.fresh(), "true" if "trans" in words else "false"
-    lines = f"unsigned int {row} = {r.shared_address(address)};"
     if not loads:
+        lines = f"unsigned int {row} = {r.shared_address(address)};"
         return lines + "".join(
             f"__treadle_store_matrix({row}, {at}u, {trans}, {r.value(part, 'b32')});"
             for at, part in enumerate(parts)
         )
-    names = [r.fresh() for _ in parts]
-    for at, name in enumerate(names):
-        lines += f"unsigned int {name} = __treadle_load_matrix({row}, {at}u, {trans});"
+    by = "columns" if "trans" in words else "rows"
+    lines = f"auto {row} = __treadle_matrix_{by}({r.address(address, 'char')}, {count}u);"
+    names = [row] if count == 1 else [f"{row}.{axis}" for axis in "xyzw"[:count]]
     pairs = zip(parts, names, strict=True)
     return lines + "".join(r.assign(part, "b32", name) for part, name in pairs)
 

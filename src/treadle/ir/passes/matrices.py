@@ -9,11 +9,12 @@ run one after another (`passes.warps`).
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Protocol
 
 from treadle.ir import builder as ir
 from treadle.ir import nodes as n
-from treadle.ir.matrices import EXCHANGES, PRODUCTS, MatrixProduct
+from treadle.ir.matrices import EXCHANGED, EXCHANGES, PRODUCTS, MatrixProduct
 from treadle.ir.passes.names import Names
 from treadle.ir.rules import BYTE_DOTS
 from treadle.ir.traverse import Node, rewrite_kernel
@@ -72,8 +73,9 @@ def _with_zeros(node: n.Subgroup, place: n.Element, names: Names) -> n.Block:
     at = ir.select(inside, place.index, 0)
     load = n.Load(n.Element(place.memory, at, place.type, (), place.span), place.type, span)
     words: list[n.Expression] = []
-    for number, component in enumerate(COMPONENTS[:4]):
-        word = ir.extract(node.result, component)
+    count = EXCHANGED[node.result.type]
+    for number, component in enumerate(COMPONENTS[:count]):
+        word = node.result if count == 1 else ir.extract(node.result, component)
         if node.op == "matrix_rows":
             source = ir.add(ir.binary("shr", n.Builtin("lane"), 2), 8 * number)
             words.append(ir.select(_has_bit(rows, source), word, 0))
@@ -87,8 +89,13 @@ def _with_zeros(node: n.Subgroup, place: n.Element, names: Names) -> n.Block:
         n.Declare(rows, None, span),
         n.Subgroup("ballot", (inside,), rows, None, span),
         n.Subgroup(node.op, (load,), node.result, None, span),
-        n.Assign(node.result, n.Construct(tuple(words), node.result.type), span),
+        n.Assign(node.result, _together(words, node.result), span),
     )
+
+
+def _together(words: Sequence[n.Expression], result: n.Variable) -> n.Expression:
+    """The words of a lane as the value of a variable."""
+    return words[0] if len(words) == 1 else n.Construct(tuple(words), result.type)
 
 
 def _has_bit(bits: n.Expression, number: n.Expression) -> n.Expression:
@@ -102,7 +109,7 @@ def _by_shuffles(node: n.Subgroup, names: Names) -> n.Block:
     ]
     declared = [
         n.Declare(variable, operand, node.span)
-        for variable, operand in zip(given, node.operands, strict=False)
+        for variable, operand in zip(given, _real_rows(node), strict=False)
     ]
 
     def word_of(operand: int, word: n.Expression, lane: n.Expression, into: n.Variable) -> n.Block:
@@ -123,6 +130,18 @@ def _by_shuffles(node: n.Subgroup, names: Names) -> n.Block:
         return (*sent, n.Assign(into, chosen, node.span))
 
     return (*declared, *computed(node, word_of, names))
+
+
+def _real_rows(node: n.Subgroup) -> Sequence[n.Expression]:
+    """The operands; lanes whose rows nobody gets load the first one."""
+    if node.op not in EXCHANGES or EXCHANGED[node.result.type] == 4:
+        return node.operands
+    (row,) = node.operands
+    if not (isinstance(row, n.Load) and isinstance(row.place, n.Element)) or row.place.checks:
+        return node.operands
+    lanes = 8 * EXCHANGED[node.result.type]
+    has = ir.binary("lt", n.Builtin("lane"), lanes)
+    return (replace(row, place=replace(row.place, index=ir.select(has, row.place.index, 0))),)
 
 
 def computed(node: n.Subgroup, word_of: Words, names: Names) -> n.Block:
@@ -216,7 +235,8 @@ def _element(product: MatrixProduct, word: n.Expression, at: int) -> n.Expressio
 def _exchange(node: n.Subgroup, word_of: Words, names: Names) -> n.Block:
     """The rows of matrices of 8 x 8 elements, brought to the lanes that hold them."""
     span = node.span
-    results = [n.Variable(names.fresh("matrix.result"), U32) for _ in range(4)]
+    count = EXCHANGED[node.result.type]
+    results = [n.Variable(names.fresh("matrix.result"), U32) for _ in range(count)]
     statements: list[n.Statement] = []
     lane = n.Builtin("lane")
     for at, result in enumerate(results):
@@ -235,8 +255,7 @@ def _exchange(node: n.Subgroup, word_of: Words, names: Names) -> n.Block:
             half = ir.binary("and", n.Binary("shr", word, shift, U32), 0xFFFF)
             halves.append(ir.binary("shl", half, 16) if row else half)
         statements.append(n.Assign(result, ir.binary("or", *halves), span))
-    made = n.Construct(tuple(results), node.result.type)
-    return (*statements, n.Assign(node.result, made, span))
+    return (*statements, n.Assign(node.result, _together(results, node.result), span))
 
 
 def operand_words(operand: n.Expression) -> int:

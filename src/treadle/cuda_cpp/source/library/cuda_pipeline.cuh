@@ -3,6 +3,7 @@
 #pragma once
 #include <cuda_atomic.cuh>
 #include <cooperative_groups.h>
+#include <ptx.cuh>
 namespace cuda {
 
 template <size_t alignment> struct aligned_size_t {
@@ -62,10 +63,24 @@ __device__ void memcpy_async(const Group &group, T *to, const T *from, Size byte
 
 }  // namespace cuda
 
-__device__ inline void __pipeline_commit() {}
-__device__ inline void __pipeline_wait_prior(size_t) {}
+__device__ inline void __pipeline_commit() { __treadle_end_copies(); }
+__device__ inline void __pipeline_wait_prior(size_t left) { __treadle_wait_copies((unsigned int)left); }
+template <unsigned int size>
+__device__ inline void __treadle_copy_padded(char *to, const char *from, size_t zeros) {
+    if (zeros == 0)
+        __treadle_copy_later(to, from, size, true);
+    else
+        __treadle_copy_async<size>(to, from, size - (unsigned int)zeros);
+}
 __device__ inline void __pipeline_memcpy_async(void *to, const void *from, size_t size, size_t zeros = 0) {
-    memcpy(to, from, size - zeros);
-    if (zeros != 0)
-        memset((char *)to + (size - zeros), 0, zeros);
+    char *target = (char *)to;
+    const char *source = (const char *)from;
+    switch (size) {
+    case 4: __treadle_copy_padded<4>(target, source, zeros); break;
+    case 8: __treadle_copy_padded<8>(target, source, zeros); break;
+    case 16: __treadle_copy_padded<16>(target, source, zeros); break;
+    default:
+        memcpy(target, source, size - zeros);
+        memset(target + (size - zeros), 0, zeros);
+    }
 }

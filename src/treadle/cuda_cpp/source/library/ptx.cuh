@@ -31,11 +31,10 @@ __device__ inline unsigned int __treadle_tf32_rn(float x) {
 }
 
 // cp.async of 4, 8 or 16 bytes, of which `given` are read; the others are zeros.
-__device__ inline void __treadle_copy_async(char *to, const char *from, unsigned int size, unsigned int given) {
-    if (size == 16 && given >= 16) {
-        *(uint4 *)to = *(const uint4 *)from;
-    } else if (size == 8 && given >= 8) {
-        *(uint2 *)to = *(const uint2 *)from;
+template <unsigned int size>
+__device__ inline void __treadle_copy_async(char *to, const char *from, unsigned int given) {
+    if (__treadle_is_whole(given, size)) {
+        __treadle_copy_later(to, from, size, given != 0);
     } else {
 #pragma unroll
         for (int at = 0; at < (int)size / 4; ++at) {
@@ -48,18 +47,6 @@ __device__ inline void __treadle_copy_async(char *to, const char *from, unsigned
 
 // Matrices of 8 x 8 numbers of 16 bits: lane i holds numbers 2 (i % 4) and 2 (i % 4) + 1 of row i / 4.
 // Lane 8 m + i has the address of row i of matrix m.
-__device__ inline unsigned int __treadle_load_matrix(unsigned int row, unsigned int matrix, bool transposed) {
-    unsigned int lane = ((threadIdx.z * blockDim.y + threadIdx.y) * blockDim.x + threadIdx.x) & 31u;
-    if (!transposed) {
-        unsigned int from = __shfl_sync(0xffffffffu, row, 8u * matrix + lane / 4u);
-        return *(const unsigned int *)__treadle_shared_pointer(from + 4u * (lane % 4u));
-    }
-    unsigned int first = __shfl_sync(0xffffffffu, row, 8u * matrix + 2u * (lane % 4u));
-    unsigned int second = __shfl_sync(0xffffffffu, row, 8u * matrix + 2u * (lane % 4u) + 1u);
-    unsigned int low = *(const unsigned short *)__treadle_shared_pointer(first + 2u * (lane / 4u));
-    unsigned int high = *(const unsigned short *)__treadle_shared_pointer(second + 2u * (lane / 4u));
-    return low | high << 16;
-}
 __device__ inline void __treadle_store_matrix(unsigned int row, unsigned int matrix, bool transposed,
                                               unsigned int word) {
     unsigned int lane = ((threadIdx.z * blockDim.y + threadIdx.y) * blockDim.x + threadIdx.x) & 31u;
