@@ -140,7 +140,7 @@ def instance(name, dtype):
 
 @pytest.mark.parametrize("dtype", [np.int32, np.uint32, np.int64, np.uint64])
 def test_in_shared_memory(device, dtype):
-    if np.dtype(dtype).itemsize == 8 and device.backend == "webgpu":
+    if np.dtype(dtype).itemsize == 8 and not has(device, "int64_atomics"):
         with pytest.raises(TreadleError, match="64"):
             run(instance("in_shared", dtype), device, dtype, [0] * 21, 1, 2)
         return
@@ -386,6 +386,39 @@ __global__ void doubles(const double *x, double *out)
 """)
 
 
+MIXED = """
+struct Sum { double x; int count; float small; long long most; short s[4]; };
+
+__global__ void mixed(const double *v, double3 *out, Sum *sums, int n)
+{
+    __shared__ double part[3];
+    __shared__ long long best;
+    int t = threadIdx.x, i = blockIdx.x * blockDim.x + t;
+    if (t < 3) part[t] = 0.5 * t;
+    if (t == 0) best = -(1ll << 60);
+    __syncthreads();
+    if (i < n) {
+        Sum *sum = &sums[i % 2];
+        atomicAdd(&part[i % 3], v[i]);
+        atomicMax(&best, (long long)(v[i] * 1e6) - (1ll << 40));
+        atomicAdd(&sum->x, v[i]);
+        atomicAdd(&sum->count, 1);
+        atomicAdd(&sum->small, 0.5f);
+        atomicMax(&sum->most, (long long)(v[i] * 1e6) << 20);
+        sum->s[1] = 7;
+        sum->s[3] = -3;
+    }
+    __syncthreads();
+    if (t < 3) atomicAdd(&out[0].y, part[t]);
+    if (t == 0) {
+        Sum own = {part[0], 0, (float)part[1], best, {1, 2, 3, 4}};
+        sums[2 + blockIdx.x] = own;
+        if (i == 0) out[1] = make_double3(out[2].z, out[2].y, out[2].x);
+    }
+}
+"""
+
+
 PAIRS = """
 #include <cuda_fp16.h>
 #include <cuda_bf16.h>
@@ -442,12 +475,41 @@ def test_doubles(device):
     x = np.random.default_rng(7).integers(-400, 400, N) / 8
     out = td.zeros(5, dtype=td.float64, device="cpu").numpy().copy()
     with td.use_device(device):
-        if device.backend == "webgpu":
+        if not has(device, "int64_atomics"):
             with pytest.raises(TreadleError, match="64"):
                 DOUBLES.doubles[GRID, BLOCK](x, out)
             return
         DOUBLES.doubles[GRID, BLOCK](x, out)
     assert out.tolist() == [x.sum(), N, 17, x.sum(), 2.5]
+
+
+def test_doubles_beside_other_numbers(device):
+    record = np.dtype(
+        [("x", "f8"), ("count", "i4"), ("small", "f4"), ("most", "i8"), ("s", "i2", 4)]
+    )
+    v, sums = np.random.default_rng(8).random(101), np.zeros(5, record)
+    out = np.arange(9.0).reshape(3, 3)
+    kernel = td.cuda_module(MIXED).mixed
+    with td.use_device(device):
+        if not has(device, "int64_atomics"):
+            with pytest.raises(TreadleError, match="64"):
+                kernel[3, 40](v, out, sums, v.size)
+            return
+        kernel[3, 40](v, out, sums, v.size)
+    assert np.allclose(out, [[0, 1 + v.sum() + 3 * 1.5, 2], [8, 7, 6], [6, 7, 8]])
+    for k in range(2):
+        own = v[k::2]
+        total, count, small, most, short = sums[k].tolist()
+        assert (count, small, most) == (own.size, own.size / 2, int(own.max() * 1e6) << 20)
+        assert list(short) == [0, 7, 0, -3]
+        assert np.isclose(total, own.sum())
+    for block in range(3):
+        at = np.arange(block * 40, min(block * 40 + 40, v.size))
+        parts = [0.5 * k + v[at[at % 3 == k]].sum() for k in range(3)]
+        *numbers, most, short = sums[2 + block].tolist()
+        assert most == int(v[at].max() * 1e6) - (1 << 40)
+        assert list(short) == [1, 2, 3, 4]
+        assert np.allclose(numbers, [parts[0], 0, parts[1]])
 
 
 @pytest.mark.parametrize(

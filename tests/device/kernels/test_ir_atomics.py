@@ -36,20 +36,20 @@ OPS = {
 }  # fmt: skip
 
 
-def lacks(device: td.Device, name: str, space: str) -> bool:
-    """Whether a device has no atomics on a type: WGSL has them on 64 bits by feature alone, and in
-    the arrays of a launch."""
-    if device.backend != "webgpu":
-        return False
-    wide = "int64_atomics" in device.features and space == "global"
-    return name == "f64" or (name.endswith("64") and not wide)
+def lacks(device: td.Device, name: str) -> bool:
+    """Whether a device has no atomics on a type: WGSL has them on 64 bits by feature alone."""
+    return (
+        device.backend == "webgpu"
+        and name.endswith("64")
+        and "int64_atomics" not in device.features
+    )
 
 
 def launch(
     device: td.Device, name: str, space: str, text: str, block: int, *arrays: object
 ) -> bool:
     """Launch a kernel; False where the device says that it has no such atomics."""
-    if not lacks(device, name, space):
+    if not lacks(device, name):
         ir_kernel(text)[1, block](*arrays)
         return True
     with pytest.raises((td.errors.UnsupportedOnTarget, td.errors.DtypeError)):

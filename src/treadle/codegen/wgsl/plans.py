@@ -255,17 +255,17 @@ def _has_atomics(module: Module, space: Space, type: Scalar, uses: Uses) -> bool
         native = space == "storage" and ops <= {"add", "sub", "exchange"}
         return native and "float_atomics" in module.available
     if type.is_integer and type.bits == 64:
-        if space != "storage" or "int64_atomics" not in module.available:
+        if "int64_atomics" not in module.available:
             raise UnsupportedOnTarget(
-                f"atomics on {type} need the feature 'int64_atomics' and device memory; "
-                "use 32-bit atomics, or a device that has it",
+                f"atomics on {type} need the feature 'int64_atomics'; use 32-bit atomics, or a "
+                "device that has it",
                 uses.span,
             )
         return True
     if type == F64:
         raise UnsupportedOnTarget(
-            "WGSL has no atomics on float64: use float32, or add up in each block and let a second "
-            "kernel add the blocks' sums",
+            "atomics on float64 need the feature 'int64_atomics': use float32, or add up in each "
+            "block and let a second kernel add the blocks' sums, or take a device that has it",
             uses.span,
         )
     return False

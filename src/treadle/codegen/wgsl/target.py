@@ -23,6 +23,7 @@ from treadle.ir.passes.returns import with_one_return
 from treadle.ir.passes.scalarize import scalarize
 from treadle.ir.passes.unroll import unroll, unroll_around_views
 from treadle.ir.passes.wide import pair_words
+from treadle.ir.passes.wide_atomics import with_wide_atomics
 from treadle.ir.traverse import statements_in
 
 _MISSING = frozenset({
@@ -48,7 +49,11 @@ def _before(kernel: n.Kernel, job: Job) -> n.Kernel:
             )
     kernel = with_sizes(kernel, job.workgroup)
     kernel = scalarize(fold(unroll_around_views(unroll(kernel))))
-    return kernel if _has_int64(job.target) else fold(pair_words(kernel, job.workgroup))
+    if not _has_int64(job.target):
+        return fold(pair_words(kernel, job.workgroup))
+    if "int64_atomics" in job.target.features & DIALECTS[job.target.dialect].features:
+        return with_wide_atomics(kernel, dict(job.options.slots))
+    return kernel
 
 
 def _missing(target: Target) -> frozenset[str]:
