@@ -6,6 +6,7 @@ import re
 import struct
 
 import numpy as np
+import pytest
 
 import treadle as td
 from tests.support.ptx_machine.memory import GlobalMemory
@@ -69,6 +70,26 @@ def drawn(rng: np.random.Generator) -> list[str]:
         )
         lines.append(f"{guard}{op} {', '.join(operands)};")
     return lines
+
+
+def with_branches(rng: np.random.Generator, lines: list[str]) -> list[str]:
+    """The instructions with labels before some, and branches to these behind some; those that go
+    back do so a few times at most."""
+    labels = sorted(rng.choice(len(lines) + 1, rng.integers(1, 5), replace=False))
+    found = [".reg .u32 left; .reg .pred more; mov.u32 left, 6;"]
+    for at in range(len(lines) + 1):
+        if at in labels:
+            found.append(f"L{labels.index(at)}:")
+        found += lines[at : at + 1]
+        if rng.random() < 0.35:
+            to = int(rng.integers(len(labels)))
+            if labels[to] <= at:
+                found.append("sub.u32 left, left, 1; setp.gt.s32 more, left, 0;")
+                found.append(f"@more bra L{to};")
+            else:
+                guard = ("@<p0> ", "@!<p1> ", "")[rng.integers(3)]
+                found.append(f"{guard}bra L{to};")
+    return found
 
 
 def inputs(rng: np.random.Generator) -> dict[str, np.ndarray]:
@@ -146,10 +167,13 @@ def of_machine(lines: list[str], given: dict[str, np.ndarray]) -> dict[str, np.n
     }
 
 
-def test_inline_ptx_is_what_its_text_says() -> None:
+@pytest.mark.parametrize(("branches", "draws"), [(False, 5), (True, 3)])
+def test_inline_ptx_is_what_its_text_says(branches: bool, draws: int) -> None:
     rng = np.random.default_rng()
-    for _ in range(5):
+    for _ in range(draws):
         lines, given = drawn(rng), inputs(rng)
+        if branches:
+            lines = with_branches(rng, lines)
         with np.errstate(all="ignore"):
             wanted = of_machine(lines, given)
             found = of_cuda_cpp(lines, given)

@@ -469,12 +469,55 @@ def test_addresses_in_shared_memory(device):
     assert out.tolist() == [7, 2, 9, 55, 55, 7, 110, 7, 8]
 
 
+BRANCHES = r"""
+__global__ void branches(const int *x, int *o, int n)
+{
+    int i = threadIdx.x;
+    int a = x[i], r, s, t, u, v;
+    // gcd by subtraction: a loop with an exit in the middle
+    asm("{ .reg .pred p; .reg .s32 b, c; mov.s32 b, %1; mov.s32 c, 36;\n"
+        "LOOP: setp.eq.s32 p, b, c; @p bra DONE; setp.gt.s32 p, b, c; @p bra LARGER;\n"
+        "sub.s32 c, c, b; bra.uni LOOP; LARGER: sub.s32 b, b, c; bra LOOP;\n"
+        "DONE: mov.s32 %0, b; }" : "=r"(r) : "r"(a));
+    asm("{ .reg .pred p; setp.lt.s32 p, %1, 10; @p bra ONE; mov.s32 %0, 1; bra END;"
+        "ONE: mov.s32 %0, 2; END: }" : "=r"(s) : "r"(a));
+    asm("{ .reg .pred p; mov.s32 %0, 5; setp.lt.s32 p, %1, 10; @!p bra L_%=;"
+        "add.s32 %0, %0, 7; L_%=: }" : "=r"(t) : "r"(a));
+    asm("{ .reg .pred p; .reg .s32 j; mov.s32 j, %1; mov.s32 %0, 0;\n"
+        "L: add.s32 %0, %0, j; sub.s32 j, j, 1; setp.ge.s32 p, j, 0; @p bra L; }"
+        : "=&r"(u) : "r"(a));
+    // into a loop from outside
+    asm("{ .reg .pred p; mov.s32 %0, %1; bra IN; OUT: mul.lo.s32 %0, %0, 3;"
+        "IN: add.s32 %0, %0, 1; setp.lt.s32 p, %0, 100; @p bra OUT; }" : "=&r"(v) : "r"(a));
+    o[i] = r; o[n + i] = s; o[2 * n + i] = t; o[3 * n + i] = u; o[4 * n + i] = v;
+    asm volatile("{ .reg .pred p; setp.gt.s32 p, %0, 20; @p exit; }" :: "r"(a));
+    o[5 * n + i] = 1;
+}
+"""
+
+
+def test_branches(device):
+    x = np.random.default_rng().integers(1, 60, 64).astype(np.int32)
+    out = td.zeros((6, 64), dtype=td.int32, device=device)
+    td.cuda_module(BRANCHES).branches[1, 64](td.asarray(x, device=device), out, 64)
+    numbers = []
+    for number in x.tolist():
+        number += 1
+        while number < 100:
+            number = 3 * number + 1
+        numbers.append(number)
+    small = x < 10
+    wanted = [np.gcd(x, 36), 1 + small, 5 + 7 * small, x * (x + 1) // 2, numbers, x <= 20]
+    np.testing.assert_array_equal(out.numpy(), wanted)
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ('asm("exit;");', "exit is not among the instructions"),
         ('asm("add.u32 %0, %1;" : "=r"(r) : "r"(r));', "add.u32 takes 3 operands"),
-        ('asm("L: add.u32 %0, %0, 1;" : "+r"(r));', "a label is not translated"),
+        ('asm("L: add.u32 %0, %0, 1; bra M;" : "+r"(r));', "there is no label M"),
+        ('asm("brx.idx %0, L;" :: "r"(r));', "brx.idx is not among the instructions"),
+        ('[&] { asm("exit;"); }();', "exit and ret end a thread in inline PTX of the kernel"),
         ('asm("@p add.u32 %0, %1, %1;" : "=r"(r) : "r"(r));', "p is not a predicate"),
         ('asm("mov.u32 %0, %smid;" : "=r"(r));', "%smid is not translated"),
         ('asm("add.u32 %2, %1, %1;" : "=r"(r) : "r"(r));', "%2 is not a register"),

@@ -55,6 +55,18 @@ def _fence(cx: Context, values: Sequence[Value], node: tree.Call) -> Value:
     return VoidValue(VOID)
 
 
+def _exit(cx: Context, values: Sequence[Value], node: tree.Call) -> Value:
+    if cx.isolated:
+        raise NotPure
+    if cx.depth or cx.path:
+        raise cx.error(
+            "exit and ret end a thread in inline PTX of the kernel itself only: return to the "
+            "kernel, and return there"
+        )
+    cx.emit(n.Return(None, cx.span))
+    return VoidValue(VOID)
+
+
 def _grid_barrier(cx: Context, values: Sequence[Value], node: tree.Call) -> Value:
     cx.emit(n.Barrier("grid", span=cx.span))
     cx.note("emulated", "sync() of a grid", "the kernel is launched in parts", cx.span)
@@ -306,6 +318,7 @@ def _given(cx: Context, name: str, value: Value) -> tuple[n.Expression, Arithmet
 HANDLERS: dict[str, Handler] = {
     **dict.fromkeys(("__syncthreads", "__barrier_sync"), _syncthreads),
     "__treadle_barrier_of": _barrier_of,
+    "__treadle_exit": _exit,
     "__syncwarp": _syncwarp,
     "__treadle_grid_barrier": _grid_barrier,
     "__threadfence_block": _fence_block,

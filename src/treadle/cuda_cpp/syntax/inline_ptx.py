@@ -14,12 +14,15 @@ from treadle.core.source import Span
 from treadle.cuda_cpp.source.tokens import STRING
 from treadle.cuda_cpp.syntax import expressions, primaries, tree
 from treadle.cuda_cpp.syntax.cursor import Cursor
+from treadle.cuda_cpp.syntax.ptx_flow import Jump, structured, target_of
 from treadle.cuda_cpp.syntax.ptx_instructions import translated
 from treadle.cuda_cpp.syntax.ptx_text import (
     Declaration,
     Instruction,
+    Label,
     NotTranslated,
     Registers,
+    Statement,
     addresses,
     statements,
 )
@@ -82,8 +85,12 @@ def _statement(
     registers = Registers([{name: (_name(name), kind) for name, kind in kinds.items()}])
     _check_outputs(outputs, kinds)
     body = _declared(operands, kinds, span)
-    lines = [_line(one, registers, pointers) for one in found]
-    body.append(parse(c, f"{{{''.join(lines)}}}"))
+    flows = any(
+        isinstance(one, Label) or (isinstance(one, Instruction) and one.parts[0] == "bra")
+        for one in found
+    )
+    text_of = _with_branches if flows else _straight
+    body.append(parse(c, f"{{{text_of(found, registers, pointers)}}}"))
     for place, output in enumerate(outputs):
         made = tree.Name(_name(f"%{place}"), span=span)
         body.append(tree.ExpressionStatement(tree.Assign("=", output.value, made, span), span))
@@ -128,29 +135,73 @@ def _declared(
     return found
 
 
-def _line(one: Instruction | Declaration | str, r: Registers, pointers: set[str]) -> str:
-    """The C++ text of a statement."""
-    match one:
-        case "{":
-            r.scopes.append({})
-            return "{"
-        case "}":
-            if len(r.scopes) == 1:
-                raise NotTranslated("its braces do not match")
-            r.scopes.pop()
-            return "}"
-        case Declaration(kind, names):
-            return "".join(
-                r.declare(name, "address" if name in pointers else kind) for name in names
-            )
+def _straight(found: Sequence[Statement], r: Registers, pointers: set[str]) -> str:
+    """The C++ text of statements without branches."""
+    lines = []
+    for one in found:
+        if isinstance(one, str):
+            _enter_or_leave(one, r)
+            lines.append(one)
+        else:
+            lines.append(_line(one, r, pointers))
+    return "".join(lines)
+
+
+def _with_branches(found: Sequence[Statement], r: Registers, pointers: set[str]) -> str:
+    """The C++ text of statements with branches: all registers are declared before them."""
+    declared: list[str] = []
+    labels: dict[tuple[int, ...], dict[str, int]] = {}
+    steps: list[str | tuple[str, str, tuple[int, ...]]] = []
+    scope: tuple[int, ...] = ()
+    for place, one in enumerate(found):
+        match one:
+            case str():
+                _enter_or_leave(one, r)
+                scope = (*scope, place) if one == "{" else scope[:-1]
+            case Declaration():
+                declared.append(_line(one, r, pointers))
+            case Label(name):
+                labels.setdefault(scope, {})[name] = len(steps)
+            case Instruction() if one.parts[0] == "bra":
+                if one.name not in ("bra", "bra.uni") or len(one.arguments) != 1:
+                    raise NotTranslated(f"{one.name} is not translated")
+                steps.append((_guard(one, r), one.arguments[0].text, scope))
+            case _:
+                steps.append(_line(one, r, pointers))
+    flow = [
+        one if isinstance(one, str) else Jump(one[0], target_of(labels, *one[1:])) for one in steps
+    ]
+    return "".join(declared) + structured(flow, r.fresh())
+
+
+def _enter_or_leave(brace: str, r: Registers) -> None:
+    if brace == "{":
+        r.scopes.append({})
+    elif len(r.scopes) == 1:
+        raise NotTranslated("its braces do not match")
+    else:
+        r.scopes.pop()
+
+
+def _line(one: Statement, r: Registers, pointers: set[str]) -> str:
+    """The C++ text of a declaration or an instruction."""
+    if isinstance(one, Declaration):
+        return "".join(
+            r.declare(name, "address" if name in pointers else one.kind) for name in one.names
+        )
     assert isinstance(one, Instruction)
     made = translated(r, one)
+    return f"if ({_guard(one, r)}) {{{made}}}" if one.guard else made
+
+
+def _guard(one: Instruction, r: Registers) -> str:
+    """The condition of an instruction; "" if it has none."""
     if not one.guard:
-        return made
+        return ""
     found = r.find(one.guard.removeprefix("!"))
     if found is None or found[1] != "p":
         raise NotTranslated(f"{one.guard} is not a predicate")
-    return f"if ({'!' if one.guard[0] == '!' else ''}{found[0]}) {{{made}}}"
+    return f"{'!' if one.guard[0] == '!' else ''}{found[0]}"
 
 
 def _operands(c: Cursor) -> list[_Operand]:

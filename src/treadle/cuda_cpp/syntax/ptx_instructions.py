@@ -692,6 +692,7 @@ _HANDLERS: dict[str, Callable[[Registers, Instruction], str | None]] = {
     "activemask": _activemask,
     **dict.fromkeys(("bar", "barrier"), _barrier),
     **dict.fromkeys(("membar", "fence"), _fence),
+    **dict.fromkeys(("exit", "ret"), lambda r, one: "__treadle_exit();"),
     "trap": lambda r, one: "__trap();",
     "brkpt": lambda r, one: "__brkpt();",
     "nanosleep": lambda r, one: f"__nanosleep({r.value(_take(one, 1)[0], 'u32')});",

@@ -51,6 +51,7 @@ _REGISTERS = {
 }  # fmt: skip
 _WIDE = ("clock64", "globaltimer")
 _WORD = r"[%A-Za-z_$][\w$.]*"
+_LABEL = r"[A-Za-z_$%][\w$]*"
 
 
 class NotTranslated(Exception):
@@ -89,12 +90,24 @@ class Declaration:
     names: tuple[str, ...]
 
 
-def statements(text: str) -> Iterator[Instruction | Declaration | str]:
+@dataclass(frozen=True, slots=True)
+class Label:
+    """`name:`, to which branches lead."""
+
+    name: str
+
+
+Statement = Instruction | Declaration | Label | str
+
+
+def statements(text: str) -> Iterator[Statement]:
     """The statements of inline PTX, and the braces around them."""
     text = re.sub(r"/\*.*?\*/|//[^\n]*", " ", text, flags=re.DOTALL).replace("%%", "%")
-    for piece in _pieces(text):
+    for piece in _pieces(text.replace("%=", "_")):
         if piece in "{}":
             yield piece
+        elif piece.endswith(":"):
+            yield Label(piece[:-1].rstrip())
         elif piece.startswith(".reg"):
             yield _declaration(piece)
         elif piece.startswith("."):
@@ -104,9 +117,14 @@ def statements(text: str) -> Iterator[Instruction | Declaration | str]:
 
 
 def _pieces(text: str) -> Iterator[str]:
-    """A text at its semicolons, and at the braces of blocks: those at the beginning of one."""
+    """A text at its semicolons, after labels, and at the braces of blocks: those at the beginning
+    of one."""
     piece, open_lists = "", 0
     for character in text:
+        if character == ":" and re.fullmatch(_LABEL, piece.strip()):
+            yield f"{piece.strip()}:"
+            piece = ""
+            continue
         if character == ";" or (character in "{}" and not piece.strip() and not open_lists):
             if piece.strip():
                 yield " ".join(piece.split())
@@ -137,8 +155,7 @@ def _declaration(piece: str) -> Declaration:
 def _instruction(piece: str) -> Instruction:
     found = re.fullmatch(rf"(?:@(!?{_WORD}|!?%\d+)\s*)?([a-z]\w*(?:[.:]+\w+)*)(?: (.*)|)", piece)
     if found is None:
-        what = "a label is" if re.match(rf"{_WORD}\s*:", piece) else f"{piece!r} is"
-        raise NotTranslated(f"{what} not translated")
+        raise NotTranslated(f"{piece!r} is not translated")
     parts = tuple(part for part in re.split(r"\.(?!:)", found[2]) if part)
     arguments = [_argument(one) for one in _split(found[3] or "", ",")]
     return Instruction(parts, tuple(arguments), found[1] or "")
