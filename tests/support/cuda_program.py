@@ -12,6 +12,7 @@ from treadle.core.source import Span
 from treadle.cuda_cpp.program import (
     KernelInstance,
     KernelTemplate,
+    Linked,
     Note,
     Symbol,
     TemplateParameter,
@@ -91,6 +92,7 @@ class Fake:
     notes = (Note("noted", "#include <strange.h>", "it is not known, and nothing needs it"),)
     symbols = SYMBOLS
     references: ClassVar[dict[str, Span]] = {}
+    linked: ClassVar[dict[str, Linked]] = {}
     refused_symbols = {"pointer": CompileError("pointer is a pointer", Span("fake.cu", 2, 1, 2))}
 
     def __init__(self):

@@ -15,7 +15,8 @@ from treadle.core.errors import CompileError, LaunchError, WarpSynchronousWarnin
 from treadle.core.nesting import deep_nesting
 from treadle.cuda_cpp.arguments import Marshaller, check_ranges, marshaller_for, memory_for
 from treadle.cuda_cpp.converted_arrays import ConvertedArray, converted_arguments
-from treadle.cuda_cpp.pointer_tables import Tables
+from treadle.cuda_cpp.pointer_records import Raw, Tables
+from treadle.cuda_cpp.pointer_tables import pointed_arrays, tables_of
 from treadle.cuda_cpp.program import (
     KernelInstance,
     Note,
@@ -27,7 +28,7 @@ from treadle.cuda_cpp.program import (
 from treadle.cuda_cpp.queued_launches import COUNT, QUEUE, launch_queued
 from treadle.cuda_cpp.struct_arguments import split_arguments
 from treadle.cuda_cpp.texture import sampled_arguments
-from treadle.cuda_cpp.variables import Variable
+from treadle.cuda_cpp.variables import LinkedVariable, Variable
 from treadle.ir.definition import KernelOptions, LoweredKernel
 from treadle.ir.passes.grid_parts import has_grid_barriers
 from treadle.ir.signature import DeclaredParameter, DeclaredPointer, Signature
@@ -54,7 +55,7 @@ class Kernel(ConfigurableKernel["BoundKernel"]):
         self,
         program: Program,
         instance: KernelInstance,
-        variables: dict[str, Variable],
+        variables: Mapping[str, Variable | LinkedVariable],
         textures: Mapping[str, Any] | None = None,
         other: Callable[..., Kernel] | None = None,
     ) -> None:
@@ -65,7 +66,9 @@ class Kernel(ConfigurableKernel["BoundKernel"]):
         self._other = other  # another kernel of the module, by its name and template arguments
         self._textures = {} if textures is None else textures  # of the file's references
         self._sampled: dict[tuple[Sampling | None, ...], Kernel] = {}
-        self._variables = [variables[name] for name in instance.symbols]
+        found = [variables[name] for name in (*instance.symbols, *instance.linked)]
+        self._variables = [one for one in found if isinstance(one, Variable)]
+        self.linked = [one for one in found if isinstance(one, LinkedVariable)]
         self._marshallers: dict[tuple[type, ...], Marshaller] = {}
         self._lowered: dict[Signature, tuple[LoweredKernel, tuple[Note, ...]]] = {}
         self._said: set[Note] = set()
@@ -236,6 +239,17 @@ class Kernel(ConfigurableKernel["BoundKernel"]):
             )
         return made
 
+    def device_for(
+        self, arguments: tuple[Any, ...], stream: Stream | None, tables: Tables | None
+    ) -> Device:
+        """The device that a launch runs on."""
+        if stream is not None:
+            return stream.device
+        found = convert.device_of_arguments(arguments)
+        if found is None and tables is not None and tables.pointers:
+            found = tables.pointers[0].device
+        return found or default_device()
+
     @cached_property
     def waits_for_grid(self) -> bool:
         """Whether it has barriers of the grid, for which it is launched in parts."""
@@ -257,14 +271,14 @@ class Kernel(ConfigurableKernel["BoundKernel"]):
         return bool(self._variables or self.instance.uploaded)
 
     def with_hidden(
-        self, arguments: tuple[Any, ...], nulls: tuple[int, ...], stream: Stream | None
+        self,
+        arguments: tuple[Any, ...],
+        nulls: tuple[int, ...],
+        stream: Stream | None,
+        where: Device,
     ) -> tuple[Any, ...]:
         """The arguments with memory for null pointers and large values, followed by the file's
         variables."""
-        if stream is not None:
-            where = stream.device
-        else:
-            where = convert.device_of_arguments(arguments) or default_device()
         made = list(arguments)
         for position in nulls:
             made[position] = self._null(where, position)
@@ -291,6 +305,11 @@ class Kernel(ConfigurableKernel["BoundKernel"]):
         if stream is not None:
             stream.synchronize()
         arrays = [by_name[name] for name in queued.arrays]
+        for table in tables_of(self.instance.layouts):
+            name = self.parameters[table.position].name
+            if name in queued.arrays:
+                at = queued.arrays.index(name)
+                arrays[at] = Raw(arrays[at], pointed_arrays(table, made))
         launch_queued(self.name, count, queue, queued.kernels, arrays, launch)
         for one in arrays:
             if hasattr(one, "__treadle_written__"):
@@ -337,7 +356,8 @@ class BoundKernel(ConfiguredKernel["Kernel"]):
         kernel, launch = self.kernel, self._launch
         tables: Tables | None = None
         if kernel.instance.layouts:
-            arguments, tables = split_arguments(kernel.instance, arguments)
+            linked = [one.items for one in kernel.linked]
+            arguments, tables = split_arguments(kernel.instance, arguments, linked)
         if kernel.images:
             arguments = kernel.with_references(arguments)
             arguments, sampling = sampled_arguments(kernel.instance, kernel.images, arguments)
@@ -349,8 +369,10 @@ class BoundKernel(ConfiguredKernel["Kernel"]):
         marshaller = kernel.marshaller(arguments)
         made = marshaller.apply(arguments)
         if marshaller.nulls or kernel.has_hidden:
-            made = kernel.with_hidden(made, marshaller.nulls, self.stream)
+            where = kernel.device_for(made, self.stream, tables)
+            made = kernel.with_hidden(made, marshaller.nulls, self.stream, where)
         if tables is not None:
+            tables.run_on(kernel.device_for(made, self.stream, tables))
             for step in tables.before:
                 step(self.stream)
         try:

@@ -6,9 +6,10 @@
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, Protocol, TypeAlias
+from typing import Any, Literal, Protocol, TypeAlias
 
 from treadle.core.errors import CompileError
 from treadle.core.source import NOWHERE, Span
@@ -127,6 +128,20 @@ class Symbol:
 
 
 @dataclass(frozen=True, slots=True)
+class Linked:
+    """A `__constant__` or `__device__` variable with pointers in it, whose value the host keeps.
+    `shape` is () if it is not an array, and `type` its C++ type, as text. `zero` is the value of an
+    element that is zeros, as the host writes it."""
+
+    name: str
+    space: Literal["constant", "device"]
+    element: Type
+    shape: tuple[int, ...]
+    type: str
+    zero: Any = field(default=None, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
 class Direct:
     """An argument, or a part of one, that is one parameter of the launch: its position."""
 
@@ -143,33 +158,63 @@ class Split:
 
 
 @dataclass(frozen=True, slots=True)
+class Again:
+    """What pointers point to, if that are elements of a table that leads to them: its position."""
+
+    position: int
+
+
+@dataclass(frozen=True, slots=True)
 class PointerSlot:
     """Pointers in the elements of an array, whose type is `owner`: the members that lead there, and
     what is passed for what they point to. Messages call it `words`. What a `fixed` one points to is
-    const."""
+    const. `number` is that array's number in pointers in memory, and `lasting` are the variables of
+    the file that the pointers may point into, too."""
 
     owner: Type
     path: tuple[str, ...]
-    layout: ArgumentLayout
+    layout: ArgumentLayout | Again
     words: str
     fixed: bool
     many: bool  # whether the member is an array of `count` pointers
     count: int = 1
+    number: int = 0
+    lasting: tuple[str, ...] = ()
+    in_union: bool = False  # so that the bytes may be those of another member
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
     """A pointer to pointers, or to structs with pointers in them: an array of `element`, in which
     each pointer is an offset in one array with all that they point to. `type` is its C++ type, as
-    text; the caller passes a sequence of arrays, or of structs."""
+    text; the caller passes a sequence of arrays, or of structs. `number` is what pointers into this
+    array have in memory."""
 
     type: str
     position: int
     element: Type
     slots: tuple[PointerSlot, ...]
+    number: int = 0
 
 
-ArgumentLayout: TypeAlias = Direct | Split | Table
+def number_of_memory(key: str) -> int:
+    """The number of a memory in pointers that are kept in memory. It depends on nothing but the
+    name, so all kernels of a file have the same one for a variable, or for what the pointers in a
+    class point to. 0 is for null."""
+    return zlib.crc32(key.encode()) or 1
+
+
+@dataclass(frozen=True, slots=True)
+class Within:
+    """A pointer to elements of a table that an earlier argument has, as structs of this kind point
+    to each other: its parameter is the place of the element, in bytes, -1 for null."""
+
+    type: str
+    position: int
+    table: Table
+
+
+ArgumentLayout: TypeAlias = Direct | Split | Table | Within
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,6 +262,8 @@ class KernelInstance:
     paired: Mapping[int, Type] = field(default_factory=dict)
     # The texture references of the file that it uses: the last ones of `parameters`.
     references: tuple[str, ...] = ()
+    # The variables of the file with pointers in them: the last ones of `layouts`.
+    linked: tuple[str, ...] = ()
     # How the textures among its parameters are read, by position; () before a launch says so.
     sampling: tuple[Sampling | None, ...] = ()
     warp_synchronous: bool = False  # its code expects the threads of a warp in step
@@ -288,6 +335,10 @@ class Program(Protocol):
     @property
     def symbols(self) -> Mapping[str, Symbol]:
         """Its `__constant__` and `__device__` variables, by qualified name."""
+
+    @property
+    def linked(self) -> Mapping[str, Linked]:
+        """Its `__constant__` and `__device__` variables with pointers in them."""
 
     @property
     def references(self) -> Mapping[str, Span]:

@@ -88,7 +88,7 @@ def _fill(target: np.ndarray[Any, Any], index: Any, type: Type, value: Any, wher
             if numbers is not None:
                 target[index] = numbers
                 return
-        if isinstance(type, Struct) and _is_union(type):
+        if isinstance(type, Struct) and is_union(type):
             raise Mismatch(
                 f"{described(value)} was given for a union of {size_of(type)} bytes: pass a NumPy "
                 "number of that size (np.float32(…)), or bytes"
@@ -152,7 +152,7 @@ def is_gap(field: Field) -> bool:
     return field.name.startswith(PADDING)
 
 
-def _is_union(type: Struct) -> bool:
+def is_union(type: Struct) -> bool:
     """Whether a struct is the bytes of a union."""
     return [field.name for field in type.fields] == [UNION_WORDS]
 
@@ -178,7 +178,7 @@ def _same_record(type: Struct, value: Any) -> Any:
     """A struct value that has the type's layout, as a record of it; None for other values."""
     if isinstance(value, np.ndarray) and value.ndim == 0:
         value = value[()]
-    if _is_union(type) and isinstance(value, (bytes, np.generic)):
+    if is_union(type) and isinstance(value, (bytes, np.generic)):
         raw = value if isinstance(value, bytes) else value.tobytes()
         return np.frombuffer(raw, numpy_dtype(type))[0] if len(raw) == size_of(type) else None
     known = getattr(value, "__treadle_struct__", None)
@@ -208,6 +208,8 @@ def fields_of(value: Any, names: list[Any]) -> list[Any]:
     listed = ", ".join(names)
     if isinstance(value, tuple) and hasattr(value, "_asdict"):
         value = value._asdict()
+    if isinstance(value, np.void) and value.dtype.names is not None:
+        value = {name: value[name] for name in value.dtype.names}
     if isinstance(value, Mapping):
         if set(value) != set(names):
             given = ", ".join(map(str, value)) or "no names"

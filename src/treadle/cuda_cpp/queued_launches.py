@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from treadle.core.errors import LaunchError
+from treadle.cuda_cpp.pointer_records import Raw
 from treadle.cuda_cpp.program import QueuedKernel
 from treadle.ir.types import Type, leaves, size_of
 from treadle.lang.types import numpy_dtype
@@ -80,6 +82,8 @@ def _value(type: Type, words: Any) -> Any:
 
 def _pointed(array: Any, offset: int) -> Any:
     """An array from a place on, in bytes."""
+    if isinstance(array, Raw):
+        return replace(array, array=_pointed(array.array, offset))
     if isinstance(array, np.ndarray):
         flat: Any = array.reshape(-1)
         return flat[_steps(offset, array.dtype.itemsize) :]

@@ -10,33 +10,39 @@ import numpy as np
 
 from treadle.core.errors import DtypeError
 from treadle.cuda_cpp.arguments import check_count
-from treadle.cuda_cpp.pointer_tables import Tables, fill_table
-from treadle.cuda_cpp.program import ArgumentLayout, Direct, KernelInstance, Table
+from treadle.cuda_cpp.pointer_records import Tables
+from treadle.cuda_cpp.pointer_tables import fill_tables, gather, tables_of
+from treadle.cuda_cpp.program import ArgumentLayout, Direct, KernelInstance, Table, Within
 from treadle.cuda_cpp.python_values import Mismatch, described, fields_of
 from treadle.runtime.arrays import is_array_type
 
 
 def split_arguments(
-    instance: KernelInstance, arguments: Sequence[Any]
+    instance: KernelInstance, arguments: Sequence[Any], linked: Sequence[Any] = ()
 ) -> tuple[tuple[Any, ...], Tables]:
     """The arguments of a launch in the order of the instance's parameters, each struct with
     pointers replaced by its fields, and what is done before and after the launch. DtypeError for a
-    value without these fields or items, LaunchError for another number of arguments.
+    value without these fields or items, LaunchError for another number of arguments. `linked` are
+    the values of variables of the file with pointers in them.
 
     A struct may be a dictionary or an object with the names of its fields, or a tuple or list of
     them; an array of pointers is a sequence.
     """
     check_count(instance, len(arguments))
     made: list[Any] = [None] * len(instance.parameters)
-    tables = Tables()
-    for number, (layout, value) in enumerate(zip(instance.layouts, arguments, strict=True)):
-        written = instance.arguments[number]
-        what = f"argument {number + 1} ({written.name})"
+    tables = Tables(known={one.position: one for one in tables_of(instance.layouts)})
+    given = (*arguments, *linked)
+    for number, (layout, value) in enumerate(zip(instance.layouts, given, strict=True)):
+        if number < len(arguments):
+            what = f"argument {number + 1} ({instance.arguments[number].name})"
+        else:
+            what = f"variable {instance.linked[number - len(arguments)]}"
         try:
             _flatten(made, tables, instance, layout, value, "")
         except _FieldMismatch as error:
             field = f", field {error.path}" if error.path else ""
             raise DtypeError(f"{what}{field} of kernel {instance.name} {error}") from None
+    fill_tables(made, tables, instance)
     return tuple(made), tables
 
 
@@ -59,9 +65,9 @@ def _flatten(
     if isinstance(layout, Direct):
         made[layout.position] = value
         return
-    if isinstance(layout, Table):
+    if isinstance(layout, (Table, Within)):
         try:
-            fill_table(made, tables, instance, layout, value)
+            gather(made, tables, instance, layout, value)
         except Mismatch as error:
             raise _FieldMismatch(path, str(error)) from None
         return

@@ -7,6 +7,8 @@ module does.
 
 from __future__ import annotations
 
+import copy
+import math
 from collections.abc import Iterator, Mapping, MutableMapping
 from typing import Any
 
@@ -16,8 +18,14 @@ from treadle.core import forks
 from treadle.core.dtypes import BY_SHORT_NAME, DType
 from treadle.core.errors import CompileError, DtypeError, LaunchError, ShapeError, TreadleError
 from treadle.cuda_cpp.pair_values import as_pairs, from_pairs
-from treadle.cuda_cpp.program import Program, Symbol
-from treadle.cuda_cpp.python_values import Mismatch, described, is_gap, number_of, record_of
+from treadle.cuda_cpp.program import Linked, Program, Symbol
+from treadle.cuda_cpp.python_values import (
+    Mismatch,
+    described,
+    is_gap,
+    number_of,
+    record_of,
+)
 from treadle.ir.types import Array, Scalar, Struct, Type, Vector
 from treadle.lang.types import numpy_dtype
 from treadle.runtime.arrays import DeviceArray, bytes_of, remember_struct
@@ -174,6 +182,53 @@ class Variable:
         return self._written().replace(" is ", ": ")
 
 
+class LinkedVariable:
+    """A variable with pointers in it: its value on the host, as `items` for launches, which fill
+    its memory. What kernels change in it is written back, so all devices see it."""
+
+    def __init__(self, variable: Linked) -> None:
+        self.variable = variable
+        count = math.prod(variable.shape)
+        self._is_table = bool(variable.shape) or variable.space == "device"
+        zeros = [copy.deepcopy(variable.zero) for _ in range(count)]
+        self.items: Any = zeros if self._is_table else zeros[0]
+
+    def set(self, value: Any, where: Device | None = None) -> None:
+        """Set its value."""
+        shape = self.variable.shape
+        if not self._is_table:
+            self.items = value
+        elif not shape:
+            self.items[0] = value
+        else:
+            items = _flat_items(value, len(shape))
+            if len(items) != math.prod(shape):
+                raise ShapeError(
+                    f"{self} is of shape {shape}, and {len(items)} values were given: pass lists"
+                )
+            self.items = items
+
+    def get(self, where: Device | None = None) -> Any:
+        """Its value, as it was set, with what kernels changed."""
+        if not self._is_table:
+            return self.items
+        found: Any = list(self.items)
+        for extent in reversed(self.variable.shape[1:]):
+            found = [found[at : at + extent] for at in range(0, len(found), extent)]
+        return found if self.variable.shape else found[0]
+
+    def __repr__(self) -> str:
+        return f"__{self.variable.space}__ {self.variable.name}: {self.variable.type}"
+
+
+def _flat_items(value: Any, dimensions: int) -> list[Any]:
+    if not dimensions:
+        return [value]
+    if not isinstance(value, (list, tuple)):
+        raise DtypeError(f"{described(value)} was given: pass a list")
+    return [one for item in value for one in _flat_items(item, dimensions - 1)]
+
+
 class _ShapeMismatch(Exception):
     """A value of another shape than the variable."""
 
@@ -234,7 +289,7 @@ class Constants(MutableMapping[str, Any]):
 
     def __init__(
         self,
-        variables: dict[str, Variable],
+        variables: dict[str, Variable | LinkedVariable],
         refused: Mapping[str, CompileError],
         where: Device | None = None,
     ) -> None:
@@ -247,7 +302,7 @@ class Constants(MutableMapping[str, Any]):
         found = device(where) if isinstance(where, str) else where
         return Constants(self._variables, self._refused, found)
 
-    def _variable(self, name: str) -> Variable:
+    def _variable(self, name: str) -> Variable | LinkedVariable:
         found = self._variables.get(name)
         if found is None:
             if name in self._refused:
@@ -257,7 +312,7 @@ class Constants(MutableMapping[str, Any]):
             raise NoVariable(f"no __constant__ or __device__ variable {name!r}{there}")
         return found
 
-    def __getitem__(self, name: str) -> np.ndarray[Any, Any]:
+    def __getitem__(self, name: str) -> Any:
         return self._variable(name).get(self._where)
 
     def __setitem__(self, name: str, value: Any) -> None:
@@ -281,6 +336,9 @@ class Constants(MutableMapping[str, Any]):
         return f"<constants{where}: {listed or 'none'}>"
 
 
-def variables_of(program: Program) -> dict[str, Variable]:
+def variables_of(program: Program) -> dict[str, Variable | LinkedVariable]:
     """The variables of a file, without memory on any device."""
-    return {name: Variable(symbol) for name, symbol in program.symbols.items()}
+    found: dict[str, Variable | LinkedVariable] = {
+        name: Variable(symbol) for name, symbol in program.symbols.items()
+    }
+    return found | {name: LinkedVariable(one) for name, one in program.linked.items()}

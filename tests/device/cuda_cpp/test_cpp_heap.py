@@ -155,7 +155,7 @@ def test_a_full_heap_gives_null(device):
 
 def test_what_is_refused(device):
     module = td.cuda_module(SOURCE)
-    with pytest.raises(CompileError, match=r"free and delete take what malloc and new of the same"):
+    with pytest.raises(CompileError, match=r"free and delete take what malloc and new gave"):
         module.wrong.source("ir")
     with pytest.raises(CompileError, match=r"delete\[\] of objects whose destructors do something"):
         module.ends.source("ir")

@@ -22,6 +22,7 @@ from treadle.cuda_cpp.semantics.scopes import DeclaredType, Enumerator, Scope
 from treadle.cuda_cpp.semantics.types import (
     NUMBER_TYPES,
     VOID,
+    ArrayOf,
     ClassType,
     CppType,
     NumberTypes,
@@ -208,6 +209,10 @@ class Lowering:
     unknown: set[str] = field(default_factory=set)  # variables for objects that are not known yet
     starts: dict[str, n.Expression] = field(default_factory=dict)  # of arrays, in their buffers
     memory_targets: dict[str, MemoryTarget] = field(default_factory=dict)  # by memory
+    memory_numbers: dict[str, int] = field(default_factory=dict)  # in pointers in memory
+    parameter_numbers: dict[str, int] = field(default_factory=dict)  # those of arguments
+    linked: dict[str, Any] = field(default_factory=dict)  # constants with pointers, in their parts
+    tables: dict[int, MemoryTarget] = field(default_factory=dict)  # of the launch, by position
     images: dict[str, Any] = field(default_factory=dict)  # by memory
     queued: list[QueuedKernel] = field(default_factory=list)  # that this kernel launches
     arrays: dict[str, str] = field(default_factory=dict)  # arguments of the launch, by buffer
@@ -466,6 +471,9 @@ def key_of(cx: Context, declaration: tree.VariableDeclaration | tree.Parameter) 
 def completed(cx: Context, type: CppType) -> CppType:
     """The type of a member; of a pointer to a class that was not complete where the member was
     declared, such as its own class, the pointer to the class."""
+    if isinstance(type, ArrayOf):
+        element = completed(cx, type.element)
+        return type if element is type.element else ArrayOf(element, type.length)
     if not isinstance(type, Pointer):
         return type
     to = type.to

@@ -18,6 +18,7 @@ from treadle.cuda_cpp.lower.pointers import (
     address,
     as_pointer_to,
     base_offset,
+    demand_address,
     follow,
     in_steps_of,
     moved_by_bytes,
@@ -84,6 +85,7 @@ from treadle.cuda_cpp.semantics.types import (
     holds_pointer,
     innermost,
     ir_type,
+    is_split,
 )
 from treadle.cuda_cpp.syntax import tree
 from treadle.ir import nodes as n
@@ -372,7 +374,7 @@ def convert(cx: Context, value: Value, type: CppType, span: Span) -> Value:
         return _to_pointer(cx, value, type, span)
     if isinstance(value, OBJECTS) and given == type and acts(type):
         return value
-    if isinstance(value, OBJECTS) and given == type and holds_pointer(type):
+    if isinstance(value, OBJECTS) and given == type and is_split(type):
         return _in_parts(cx, value, type, span)
     if isinstance(value, OBJECTS) and holds_array(type) and given == type:
         return value
@@ -424,8 +426,6 @@ def _in_parts(cx: Context, value: Value, type: CppType, span: Span) -> Value:
         return SplitArray(type, tuple(items))
     if not isinstance(type, ClassType) or not holds_pointer(type):
         return value if holds_array(type) else rvalue(cx, value, span)
-    if type.is_union:
-        raise cx.error(f"{type} is a union with pointers in it: copy its members", span)
     return SplitStruct(
         type,
         {
@@ -600,7 +600,7 @@ def without_const(value: Value) -> Value:
         case ArrayValue(first=first):
             return replace(value, first=replace(first, const=False))
         case SplitStruct(type=type, fields=fields):
-            return SplitStruct(type, fields)
+            return SplitStruct(type, fields, key=value.key)
         case ChoiceLvalue(choices=choices):
             parts = tuple(one if one is None else without_const(one) for one in choices)
             return replace(value, choices=parts)
@@ -616,6 +616,7 @@ def _cast_to_pointer(cx: Context, value: Value, type: Pointer, style: str, span:
             return ObjectAddress(replace(pointed, to=type.to.to))
     pointer = value.pointer if isinstance(value, Address) else pointer_of(cx, value)
     if pointer is None:
+        demand_address(cx, value)
         raise cx.error(
             f"{describe(value)} cannot become a pointer: addresses are not numbers on most devices",
             span,

@@ -24,7 +24,7 @@ from treadle.cuda_cpp.syntax import tree
 from treadle.ir import nodes as n
 from treadle.ir import types as ir
 
-_HEAP = "__treadle_heap"
+HEAP, TAKEN = "__treadle_heap", "__treadle_heap_taken"
 
 
 def free(cx: Context, values: Sequence[Value], node: tree.Call) -> Value:
@@ -43,13 +43,13 @@ def give_back(cx: Context, pointer: PointerValue, span: Span) -> Value:
         (
             at
             for at, one in enumerate(pointer.targets)
-            if isinstance(one, MemoryTarget) and one.memory == _HEAP
+            if isinstance(one, MemoryTarget) and one.memory == HEAP
         ),
         None,
     )
     if at is None:
         if any(not isinstance(one, NullTarget) for one in pointer.targets):
-            raise cx.error("free and delete take what malloc and new of the same kernel gave", span)
+            raise cx.error("free and delete take what malloc and new gave", span)
         return VoidValue(VOID)
     piece = PointerValue(
         (pointer.targets[at],), pointer.offset, pointer.unit, cx.lowering.types.vectors["uint4"]

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from treadle.core.source import Span
 from treadle.cuda_cpp import program as records
 from treadle.cuda_cpp.builtins.doubles import OF_PAIRS
-from treadle.cuda_cpp.lower.arithmetic import constant
-from treadle.cuda_cpp.lower.context import Context, Lowering, Returns
+from treadle.cuda_cpp.lower.arithmetic import cast, constant, over, plus
+from treadle.cuda_cpp.lower.context import Context, Lowering, Returns, SlotKey
 from treadle.cuda_cpp.lower.double_pairs import with_pairs
 from treadle.cuda_cpp.lower.functions import value_object
+from treadle.cuda_cpp.lower.heap import HEAP
 from treadle.cuda_cpp.lower.images import NO_SAMPLING, Image
 from treadle.cuda_cpp.lower.names import is_const
 from treadle.cuda_cpp.lower.objects import subscript
@@ -22,7 +23,7 @@ from treadle.cuda_cpp.lower.parameter_values import remember, without_unread
 from treadle.cuda_cpp.lower.parameters import parameter_type
 from treadle.cuda_cpp.lower.pointers import ZERO, follow, unit_of
 from treadle.cuda_cpp.lower.recovery import Errors
-from treadle.cuda_cpp.lower.slots import first_target
+from treadle.cuda_cpp.lower.slots import first_target, later_target
 from treadle.cuda_cpp.lower.statements import lower_statement
 from treadle.cuda_cpp.lower.storage import array_memory, declare_object, declare_pointer, new_memory
 from treadle.cuda_cpp.lower.tree_analysis import assigned_names
@@ -69,6 +70,7 @@ def lower_once(
     signature: Signature,
     types: Mapping[str, CppType],
     symbols: Mapping[str, records.Symbol],
+    linked: Mapping[str, records.Linked],
 ) -> n.Kernel:
     """One run of the lowering of a kernel."""
     declaration = overload.declaration
@@ -82,8 +84,15 @@ def lower_once(
     names = [one.name for one in instance.parameters]
     launch = list(zip(names, arguments, strict=False))
     layouts = instance.layouts or tuple(map(records.Direct, range(len(names))))
-    for parameter, layout in zip(declaration.parameters, layouts, strict=True):
+    for name_, _ in launch:
+        label = f"{instance.name}({name_})"
+        lowering.parameter_numbers[name_] = records.number_of_memory(label)
+    for parameter, layout in zip(declaration.parameters, layouts, strict=False):
         _bind(cx, parameter, layout, launch, assigned)
+    for variable, layout in zip(
+        instance.linked, layouts[len(declaration.parameters) :], strict=True
+    ):
+        _bind_linked(cx, linked[variable], layout, types[variable], launch)
     first = len(names) - len(instance.references)
     for reference, at in zip(instance.references, range(first, len(names)), strict=True):
         part = _Part(*launch[at], Pointer(IMAGE, True), None, declaration.span)
@@ -93,6 +102,12 @@ def lower_once(
     for symbol, label, argument in zip(instance.symbols, labels, hidden, strict=True):
         assert isinstance(argument, ArrayArgument)
         lowering.symbols[symbol] = _symbol(cx, symbols[symbol], types[symbol], label, argument)
+    for layout in layouts:
+        _add_lasting(cx, layout)
+    if HEAP in lowering.symbols:  # what other kernels stored there
+        heap = lowering.symbols[HEAP].targets[0]
+        assert isinstance(heap, MemoryTarget)
+        later_target(cx, (heap.memory, ()), heap)
     assert declaration.body is not None
     cx.errors = errors = Errors()
     lower_statement(cx, declaration.body)
@@ -196,7 +211,7 @@ def _bind(
             parameter.span,
         )
         bound = _split(cx, layout, type, launch, key, parameter.span)
-    elif isinstance(layout, records.Table):
+    elif isinstance(layout, (records.Table, records.Within)):
         bound = _split(cx, layout, type, launch, key, parameter.span)
         if parameter.name in assigned and isinstance(type, Pointer):
             variable = declare_pointer(cx, parameter.name, type, key, parameter.span)
@@ -240,6 +255,9 @@ def _split(
         return ParameterPointer(
             pointer.targets, pointer.offset, pointer.unit, pointer.to, None, type.const, key
         )
+    if isinstance(layout, records.Within):
+        assert isinstance(type, Pointer)
+        return _within(cx, layout, type, launch, key, span)
     if isinstance(layout, records.Table):
         assert isinstance(type, Pointer)
         return _table(cx, layout, type, launch, key, span)
@@ -274,21 +292,94 @@ def _table(
     target = pointer.targets[0]
     assert isinstance(target, MemoryTarget)
     cx.note("emulated", layout.type, "each pointer in memory is an offset in an array", span)
+    lowering = cx.lowering
+    lowering.tables[layout.position] = target
+    lowering.memory_numbers[target.memory] = layout.number
     for slot in layout.slots:
-        inner = _slot_type(innermost(type.to), slot.path)
-        into = _split(cx, slot.layout, inner, launch, (key, slot.path), span)
-        first_target(cx, target.memory, slot.path, into.targets[0])
+        if isinstance(slot.layout, records.Again):
+            into = lowering.tables[slot.layout.position]
+        else:
+            inner = _slot_type(innermost(type.to), slot.path)
+            pointed = _split(cx, slot.layout, inner, launch, (key, slot.path), span)
+            into = pointed.targets[0]
+            lowering.memory_numbers[into.memory] = slot.number
+        first_target(cx, _slot_key(target.memory, slot), into)
     return pointer
+
+
+def _within(
+    cx: Context,
+    layout: records.Within,
+    type: Pointer,
+    launch: Sequence[tuple[str, Argument]],
+    key: Any,
+    span: Span,
+) -> Any:
+    """A pointer to an element of the table of an earlier argument."""
+    name, _ = launch[layout.position]
+    place = _parameter(cx, name, ir.I32, ("value", name))
+    zero = constant(0, ir.I32)
+    exists = n.Binary("ge", place, zero, ir.BOOL, span)
+    tag = n.Select(exists, constant(1, ir.I32), zero, ir.I32)
+    target = cx.lowering.tables[layout.table.position]
+    size = ir.size_of(target.element)
+    offset: n.Expression = over(place, size)
+    if target.memory in cx.lowering.starts:
+        offset = plus(offset, cast(cx.lowering.starts[target.memory], ir.I32))
+    pointer = ParameterPointer(
+        (NullTarget(), target), cx.let(offset), size, type.to, cx.let(tag), type.const, key
+    )
+    if key in cx.lowering.facts.assigned:
+        variable = declare_pointer(cx, name, type, key, span)
+        assign_pointer(cx, variable, pointer, span)
+        return variable
+    return pointer
+
+
+def _slot_key(memory: str, slot: records.PointerSlot) -> SlotKey:
+    return memory, () if slot.in_union else slot.path
 
 
 def _slot_type(type: CppType, path: tuple[str, ...]) -> Pointer:
     """The type of the pointers that members lead to."""
     for name in path:
+        type = innermost(type)
         assert isinstance(type, ClassType)
         type = next(one.type for one in all_fields(type) if one.name == name)
     type = innermost(type)
     assert isinstance(type, Pointer)
     return type
+
+
+def _add_lasting(cx: Context, layout: records.ArgumentLayout | records.Again) -> None:
+    """Note the variables of the file that pointers in an array of the launch may point into."""
+    if isinstance(layout, records.Split):
+        for _, part in layout.parts:
+            _add_lasting(cx, part)
+    if not isinstance(layout, records.Table):
+        return
+    memory = cx.lowering.tables[layout.position].memory
+    for slot in layout.slots:
+        for name in slot.lasting:
+            variable = cx.lowering.symbols[name].targets[0]
+            later_target(cx, _slot_key(memory, slot), variable)
+        _add_lasting(cx, slot.layout)
+
+
+def _bind_linked(
+    cx: Context,
+    variable: records.Linked,
+    layout: records.ArgumentLayout,
+    type: CppType,
+    launch: Sequence[tuple[str, Argument]],
+) -> None:
+    """A variable of the file with pointers in it."""
+    name, constant = variable.name, variable.space == "constant"
+    if isinstance(layout, records.Table):
+        pointer = _table(cx, layout, Pointer(type, constant), launch, name, cx.span)
+        cx.lowering.symbols[name] = replace(pointer, to=type)
+    else:  # a constant in its parts
+        cx.lowering.linked[name] = as_const(_split(cx, layout, type, launch, name, cx.span))
 
 
 def _buffer(cx: Context, part: _Part) -> PointerValue:
@@ -314,6 +405,7 @@ def _buffer(cx: Context, part: _Part) -> PointerValue:
     offset, bound = _start(cx, part.name, argument, size)
     target = MemoryTarget(buffer.name, "global", argument.element, bound, type.const)
     lowering.memory_targets[buffer.name] = target
+    lowering.memory_numbers[buffer.name] = lowering.parameter_numbers[part.name]
     lowering.arrays[buffer.name] = part.name
     if argument.has_offset:
         lowering.starts[buffer.name] = offset
@@ -454,6 +546,7 @@ def _symbol(
     offset, bound = _start(cx, label, argument, constant(count, ir.I32))
     target = MemoryTarget(name, space, argument.element, bound, symbol.space == "constant")
     lowering.memory_targets[name] = target
+    lowering.memory_numbers[name] = records.number_of_memory(f"variable {symbol.name}")
     lowering.arrays[name] = label
     if argument.has_offset:
         lowering.starts[name] = offset

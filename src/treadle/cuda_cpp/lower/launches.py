@@ -107,7 +107,7 @@ def _argument(
 ) -> ir.Type | None:
     """Add the words of an argument. Its type, None for a pointer."""
     zero = constant(0, ir.U32)
-    if isinstance(type, Pointer) and not holds_pointer(type.to):
+    if isinstance(type, Pointer):
         pointer = pointer_of(cx, value)
         assert pointer is not None
         words.append(_of_pointer(cx, pointer, span))

@@ -38,13 +38,14 @@ from treadle.cuda_cpp.lower.objects import (
 from treadle.cuda_cpp.lower.pointers import (
     address,
     as_index,
+    demand_address,
     demand_memory,
     in_steps_of,
     known_targets,
     moved,
     pointer_of,
 )
-from treadle.cuda_cpp.lower.slots import store_slot
+from treadle.cuda_cpp.lower.slots import flows, store_slot, targets_of_key
 from treadle.cuda_cpp.lower.special_members import acts, lifetime_of
 from treadle.cuda_cpp.lower.values import (
     Address,
@@ -87,10 +88,12 @@ from treadle.cuda_cpp.semantics.types import (
     all_fields,
     holds_array,
     holds_pointer,
+    holds_pointer_union,
     ir_type,
 )
 from treadle.ir import nodes as n
 from treadle.ir import types as ir
+from treadle.ir.traverse import root_of
 
 _ARITHMETIC = {"+": "add", "-": "sub", "*": "mul", "/": "div", "%": "rem"}
 _BITWISE = {"&": "and", "|": "or", "^": "xor"}
@@ -118,6 +121,9 @@ def binary(
             left, right = _of_one_enum(cx, left, right, span)
     if isinstance(left, (Text, ChosenText)) or isinstance(right, (Text, ChosenText)):
         left, right = (cx.rules.text_pointer(cx, each, span) for each in (left, right))
+    for each in (left, right):
+        if isinstance(each, (SplitArray, ObjectAddress)):
+            demand_address(cx, each)
     one, other = pointer_of(cx, left), pointer_of(cx, right)
     if one is not None or other is not None or isinstance(left, Null) or isinstance(right, Null):
         return _on_pointers(cx, op, left, right, one, other, span)
@@ -390,6 +396,7 @@ def stepped(cx: Context, op: str, operand: Value, postfix: bool, span: Span) -> 
         made = cx.rules.call_operator(cx, op, arguments, span)
         if made is not None:
             return made
+    demand_address(cx, operand)
     if not isinstance(operand, OBJECTS):
         raise cx.error(f"{op} takes a variable, not {describe(operand)}", span)
     read = load(cx, operand, span)
@@ -478,7 +485,7 @@ def initialize(cx: Context, target: Value, value: Value, span: Span) -> Value:
 def put(cx: Context, target: Value, value: Value, type: CppType, span: Span) -> None:
     """Copy an object as its bytes."""
     if isinstance(target, (Lvalue, ChoiceLvalue, ScatteredLvalue)) and holds_pointer(type):
-        _keep(cx, target, value, span)
+        keep(cx, target, value, span)
         return
     if isinstance(type, (ArrayOf, ClassType)) and not isinstance(target, SplitStruct):
         copy_object(cx, target, value, type, span)
@@ -491,14 +498,16 @@ def _store(cx: Context, target: Value, value: Value, span: Span) -> Value:
         converted = cx.rules.text_pointer(cx, convert(cx, value, target.type, span), span)
         pointer = pointer_of(cx, converted)
         if pointer is None:
+            demand_address(cx, converted)
             raise cx.error(f"{describe(value)} is not a pointer to {target.to}", span)
         _point(cx, target, pointer, span)
         return target
     if isinstance(target, SplitStruct):
         return _assign_fields(cx, target, value, span)
     if isinstance(target, (Lvalue, ChoiceLvalue, ScatteredLvalue)) and holds_pointer(target.type):
-        return _keep(cx, target, value, span)
+        return keep(cx, target, value, span)
     if not isinstance(target, OBJECTS):
+        demand_address(cx, target)
         raise cx.error(f"{describe(target)} cannot be assigned to", span)
     converted = convert(cx, value, target.type, span)
     if holds_array(target.type):
@@ -508,21 +517,24 @@ def _store(cx: Context, target: Value, value: Value, span: Span) -> Value:
     return target
 
 
-def _keep(
+def keep(
     cx: Context, target: Lvalue | ChoiceLvalue | ScatteredLvalue, value: Value, span: Span
 ) -> Value:
     """Assign to a pointer in memory, or to a struct with pointers there."""
     refuse_const(cx, target, span)
+    if isinstance(target.type, ClassType) and target.type.is_union:
+        _keep_union(cx, target, convert(cx, value, target.type, span), span)
+        return target
     if isinstance(target, ChoiceLvalue):
         kept = convert(cx, value, target.type, span)
-        for_each_choice(
-            cx, target.tag, target.choices, lambda one: _keep(cx, one, kept, span), span
-        )
+        for_each_choice(cx, target.tag, target.choices, lambda one: keep(cx, one, kept, span), span)
         return target
     if isinstance(target.type, Pointer):
         assert isinstance(target, Lvalue)  # pointers are aligned
-        pointer = pointer_of(cx, convert(cx, value, target.type, span))
+        converted = cx.rules.text_pointer(cx, convert(cx, value, target.type, span), span)
+        pointer = pointer_of(cx, converted)
         if pointer is None:
+            demand_address(cx, converted)
             raise cx.error(f"{describe(value)} is not a pointer to {target.type.to}", span)
         store_slot(cx, target.place, _to_memory(cx, pointer, span), span)
         return target
@@ -536,6 +548,25 @@ def _keep(
             given = member(cx, source, one.name, one.type, span)
         _assign_part(cx, part, given, span)
     return target
+
+
+def _keep_union(cx: Context, target: Value, source: Value, span: Span) -> None:
+    """Copy the bytes of a union, which may be those of a pointer."""
+    if isinstance(source, ChoiceLvalue):
+        for_each_choice(
+            cx,
+            source.tag,
+            source.choices,
+            lambda one: _keep_union(cx, target, one, span),
+            span,
+        )
+        return
+    assert isinstance(target, Lvalue), "unions are in memory"
+    copy_object(cx, target, source, target.type, span)
+    if isinstance(source, Lvalue):
+        come, to = root_of(source.place), root_of(target.place)
+        if isinstance(come, n.Element) and isinstance(to, n.Element):
+            flows(cx, (to.memory, ()), targets_of_key(cx, (come.memory, ())))
 
 
 def _to_memory(cx: Context, pointer: PointerValue, span: Span) -> PointerValue:
@@ -586,6 +617,7 @@ def _point(
 
 
 def _assign_fields(cx: Context, target: SplitStruct, value: Value, span: Span) -> Value:
+    value = convert(cx, value, target.type, span)
     if not isinstance(value, SplitStruct) or value.type != target.type:
         raise cx.error(f"{describe(value)} does not convert to {target.type}", span)
     references = {one.name for one in all_fields(target.type) if isinstance(one.type, Reference)}
@@ -612,5 +644,7 @@ def _assign_part(cx: Context, target: Value, value: Value, span: Span) -> None:
             )
     elif isinstance(target, ArrayValue):
         copy_object(cx, target, value, target.type, span)
+    elif isinstance(target, (Lvalue, ChoiceLvalue)) and holds_pointer_union(target.type):
+        keep(cx, target, value, span)
     else:
         assign(cx, "=", target, value, span)

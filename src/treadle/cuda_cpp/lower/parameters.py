@@ -8,20 +8,24 @@ by the launch, since devices do not take thousands of scalars as parameters.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from treadle.core.source import Span
 from treadle.cuda_cpp.lower.context import Context, completed
 from treadle.cuda_cpp.lower.names import resolve
 from treadle.cuda_cpp.lower.pair_types import holds_double, paired
 from treadle.cuda_cpp.program import (
+    Again,
     ArgumentLayout,
     Direct,
     PointerSlot,
     Split,
     Table,
+    Within,
     WrittenParameter,
+    number_of_memory,
 )
 from treadle.cuda_cpp.semantics.types import (
     DOUBLES,
@@ -37,7 +41,9 @@ from treadle.cuda_cpp.semantics.types import (
     VectorType,
     Void,
     all_fields,
+    count_of,
     holds_pointer,
+    holds_pointer_union,
     innermost,
     ir_type,
 )
@@ -65,6 +71,11 @@ class Parameters:
     narrowed: list[int] = field(default_factory=list)
     paired: dict[int, ir.Type] = field(default_factory=dict)
     by_value: int = 0  # bytes by value so far
+    linked: dict[str, Table] = field(default_factory=dict)  # of structs that are linked, by name
+    keys: set[str] = field(default_factory=set)  # of the arrays that pointers in memory point into
+    # The variables of the file that pointers to a type in memory may point into; the second
+    # argument says whether the memory is a variable of the file, too.
+    lasting: Callable[[CppType, bool], tuple[str, ...]] = lambda to, of_file: ()
 
     @property
     def is_split(self) -> bool:
@@ -82,7 +93,8 @@ class _Part:
     type: CppType
     spelling: str
     span: Span
-    classes: tuple[str, ...] = ()  # of the structs whose pointers lead to it
+    # The structs whose pointers lead to it, by name with the positions of their tables.
+    classes: tuple[tuple[str, int], ...] = ()
 
     @property
     def name(self) -> str:
@@ -93,11 +105,13 @@ class _Part:
     def words(self) -> str:
         """Its name in messages about the file."""
         inner = f", field {self.path}," if self.path else ""
-        return f"parameter {self.parameter}{inner}"
+        return f"{'variable' if self.number < 0 else 'parameter'} {self.parameter}{inner}"
 
     @property
     def label(self) -> str:
         """Its name in messages about a launch."""
+        if self.number < 0:
+            return f"variable {self.name}"
         return f"argument {self.number + 1} ({self.parameter}), field {self.path}"
 
     def field(self, name: str, type: CppType) -> _Part:
@@ -110,10 +124,11 @@ class _Part:
         inside = f"{self.path}[].{'.'.join(path)}".rstrip(".")
         return _Part(self.number, self.parameter, inside, type, str(type), self.span, self.classes)
 
-    def inside(self, element: CppType) -> _Part:
-        """The part, seen from an element that it points to."""
-        known = (*self.classes, element.name) if isinstance(element, ClassType) else self.classes
-        return replace(self, classes=known)
+    def inside(self, element: CppType, position: int) -> _Part:
+        """The part, seen from an element that it points to, in a table at some position."""
+        if not isinstance(element, ClassType):
+            return self
+        return replace(self, classes=(*self.classes, (element.name, position)))
 
     def item(self, at: int) -> _Part:
         """The part that is an item of this array."""
@@ -136,9 +151,26 @@ def parameter_name(one: tree.Parameter, number: int) -> str:
     return one.name or f"unnamed{number}"
 
 
-def parameters_of(cx: Context, declaration: tree.FunctionDeclaration) -> Parameters:
-    """The parameters of a launch of a kernel. CompileError for types that cannot be passed."""
-    found = Parameters()
+def lasting_of(layouts: Iterable[ArgumentLayout | Again]) -> frozenset[str]:
+    """The variables of the file that pointers in the arrays of a launch may point into."""
+    found: set[str] = set()
+    for one in layouts:
+        if isinstance(one, Split):
+            found |= lasting_of(part for _, part in one.parts)
+        elif isinstance(one, Table):
+            found |= {name for slot in one.slots for name in slot.lasting}
+            found |= lasting_of(slot.layout for slot in one.slots)
+    return frozenset(found)
+
+
+def parameters_of(
+    cx: Context,
+    declaration: tree.FunctionDeclaration,
+    lasting: Callable[[CppType, bool], tuple[str, ...]],
+) -> Parameters:
+    """The parameters of a launch of a kernel. `lasting` has the variables of the file that pointers
+    to a type in memory may point into. CompileError for types that cannot be passed."""
+    found = Parameters(lasting=lasting)
     for number, one in enumerate(declaration.parameters):
         name, spelling = parameter_name(one, number), spell_type(one.type)
         found.written.append(WrittenParameter(name, spelling))
@@ -181,9 +213,11 @@ def _is_table(element: CppType) -> bool:
     return holds_pointer(element) and element != IMAGE
 
 
-def _table(cx: Context, found: Parameters, part: _Part, type: Pointer) -> Table:
+def _table(cx: Context, found: Parameters, part: _Part, type: Pointer) -> Table | Within:
     """An array with pointers in it, and an array for what each of them points to."""
     element = innermost(type.to)
+    if isinstance(element, ClassType) and element.name in found.linked:
+        return _within(found, part, type, found.linked[element.name])
     try:
         stored = ir_type(element)
     except NoLayout as reason:
@@ -194,26 +228,90 @@ def _table(cx: Context, found: Parameters, part: _Part, type: Pointer) -> Table:
     found.types.append(part.spelling)
     if len(found.parameters) > _MOST_PARTS:
         raise cx.error(f"{part.words} has more than {_MOST_PARTS} pointers in it", part.span)
-    slots = [
-        PointerSlot(
-            stored,
-            path,
-            _layout(cx, found, part.inside(element).pointed(path, pointer)),
-            f"pointers to {pointer.to} in it",
-            pointer.const,
-            count is not None,
-            count or 1,
-        )
-        for path, pointer, count in _pointers_in(cx, part.inside(element), element, ())
-    ]
-    return Table(str(type), position, stored, tuple(slots))
+    number = number_of_memory(_key(found, f"{element}[]", part))
+    inside = part.inside(element, position)
+    slots = tuple(
+        _slot(cx, found, inside, element, one)
+        for one in _pointers_in(cx, inside, element, (), False)
+    )
+    made = Table(str(type), position, stored, slots, number)
+    if isinstance(element, ClassType) and _leads_to(slots, position):
+        found.linked[element.name] = made
+    return made
+
+
+def _leads_to(slots: Iterable[PointerSlot], position: int) -> bool:
+    """Whether pointers in a table lead to its own elements."""
+    for one in slots:
+        if isinstance(one.layout, Again) and one.layout.position == position:
+            return True
+        if isinstance(one.layout, Table) and _leads_to(one.layout.slots, position):
+            return True
+    return False
+
+
+def _within(found: Parameters, part: _Part, type: Pointer, table: Table) -> Within:
+    """A pointer to linked structs of which an earlier argument has the table."""
+    position = len(found.parameters)
+    found.parameters.append(DeclaredParameter(part.name, ir.I32, part.label))
+    found.types.append(part.spelling)
+    return Within(str(type), position, table)
+
+
+def _key(found: Parameters, key: str, part: _Part) -> str:
+    """What the number of an array is made of: what points to it, which is the same in all kernels;
+    of another array that such pointers point to, its own name."""
+    if key in found.keys:
+        key = f"{key} of {part.name}"
+    found.keys.add(key)
+    return key
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """A pointer in an object: the members that lead to it, its type, the number of pointers if it
+    is an array of them, and whether it is in a union."""
+
+    path: tuple[str, ...]
+    type: Pointer
+    count: int | None
+    in_union: bool
+
+
+def _slot(
+    cx: Context, found: Parameters, part: _Part, element: CppType, one: _Found
+) -> PointerSlot:
+    """Pointers in the elements of a table, and the array for what they point to."""
+    to = one.type.to
+    inner = innermost(to)
+    classes = dict(part.classes)
+    layout: ArgumentLayout | Again
+    if isinstance(inner, ClassType) and inner.name in classes:
+        layout, number = Again(classes[inner.name]), 0
+    elif isinstance(inner, ClassType) and inner.name in found.linked:
+        layout, number = Again(found.linked[inner.name].position), 0
+    else:
+        pointed = part.pointed(one.path, one.type)
+        layout = _layout(cx, found, pointed)
+        number = number_of_memory(_key(found, f"{element}.{'.'.join(one.path)}", pointed))
+    return PointerSlot(
+        ir_type(element),
+        one.path,
+        layout,
+        f"pointers to {to} in it",
+        one.type.const,
+        one.count is not None,
+        one.count or 1,
+        layout.number if isinstance(layout, Table) else number,
+        found.lasting(to, part.number < 0),
+        one.in_union,
+    )
 
 
 def _pointers_in(
-    cx: Context, part: _Part, type: CppType, path: tuple[str, ...]
-) -> Iterator[tuple[tuple[str, ...], Pointer, int | None]]:
-    """The pointers in an object: the members that lead to them, their types, and their number if
-    they are in an array."""
+    cx: Context, part: _Part, type: CppType, path: tuple[str, ...], in_union: bool
+) -> Iterator[_Found]:
+    """The pointers in an object."""
     if innermost(type) in (Pointer(IMAGE), Pointer(IMAGE, True)):
         raise cx.error(
             f"{part.words} points to texture or surface objects: pass them as parameters, or in a "
@@ -221,29 +319,52 @@ def _pointers_in(
             part.span,
         )
     if isinstance(type, Pointer):
-        inner = innermost(type.to)
-        if isinstance(inner, ClassType) and inner.name in part.classes:
-            raise cx.error(
-                f"{part.words} leads to pointers to {inner.name} in a {inner.name}: keep the "
-                "elements in an array, and their indices instead of pointers",
-                part.span,
-            )
-        yield path, type, None
-    elif isinstance(type, ArrayOf) and isinstance(type.element, Pointer):
-        yield path, type.element, type.length
+        whole = completed(cx, type)
+        assert isinstance(whole, Pointer)
+        yield _Found(path, whole, None, in_union)
+    elif isinstance(type, ArrayOf) and isinstance(innermost(type), Pointer):
+        whole = completed(cx, innermost(type))
+        assert isinstance(whole, Pointer)
+        yield _Found(path, whole, count_of(type), in_union)
     elif isinstance(type, ClassType) and holds_pointer(type):
-        if type.is_union:
-            raise cx.error(
-                f"{part.words} has a union with pointers in it: make them fields of their own",
-                part.span,
-            )
         for one in all_fields(type):
-            yield from _pointers_in(cx, part, one.type, (*path, one.name))
+            yield from _pointers_in(
+                cx, part, one.type, (*path, one.name), in_union or type.is_union
+            )
     elif holds_pointer(type):
         raise cx.error(
             f"{part.words} has arrays of structs with pointers in them: use one struct for each",
             part.span,
         )
+
+
+def linked_variable(
+    cx: Context, found: Parameters, name: str, type: CppType, constant: bool, span: Span
+) -> ArgumentLayout:
+    """The parameters of a launch for a variable of the file with pointers in it. A constant, which
+    kernels only read, is passed in its parts if it is not an array."""
+    part = _Part(-1, name, "", type, str(type), span)
+    if constant and not isinstance(type, ArrayOf) and not holds_pointer_union(type):
+        return _layout(cx, found, part)
+    return _table(cx, found, replace(part, type=Pointer(type)), Pointer(type))
+
+
+def zero_value(type: CppType) -> Any:
+    """The value of zeros as a caller writes it: None for a pointer."""
+    match type:
+        case Pointer():
+            return None
+        case ArrayOf(element, length):
+            return [zero_value(element) for _ in range(length or 0)]
+        case VectorType(count=count) if count > 1:
+            return (0,) * count
+        case VectorType():
+            return (0,)
+        case ClassType(is_union=True):
+            return bytes(ir.size_of(ir_type(type)))
+        case ClassType():
+            return {one.name: zero_value(one.type) for one in all_fields(type)}
+    return 0
 
 
 def _whole(cx: Context, found: Parameters, part: _Part) -> Direct:

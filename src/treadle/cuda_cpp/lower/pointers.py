@@ -334,6 +334,20 @@ def demand_memory(cx: Context, place: n.Place) -> None:
             raise LowerAgain
 
 
+def demand_address(cx: Context, value: Value) -> None:
+    """Have an object in parts in memory in the next run, if `value` is it or points to it: its
+    address is used in a way that needs one."""
+    whole = value.object if isinstance(value, ObjectAddress) else value
+    key = getattr(whole, "key", None)
+    if key is None or not isinstance(whole, (SplitStruct, SplitArray, PointerVariable)):
+        return
+    if isinstance(whole, PointerVariable) and not isinstance(value, ObjectAddress):
+        return
+    if key not in cx.lowering.facts.in_memory:
+        cx.lowering.facts.in_memory.add(key)
+        raise LowerAgain
+
+
 def known_targets(cx: Context, targets: Sequence[Target]) -> list[Target]:
     """Targets without those that only stand for what a later run finds."""
     return [

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +15,18 @@ from treadle.cuda_cpp.lower import builtin_names
 from treadle.cuda_cpp.lower.constant_initializers import first_bytes
 from treadle.cuda_cpp.lower.context import Context, Facts, LowerAgain, Lowering
 from treadle.cuda_cpp.lower.dispatch import static_assert
+from treadle.cuda_cpp.lower.heap import HEAP, TAKEN
 from treadle.cuda_cpp.lower.kernels import lower_once
 from treadle.cuda_cpp.lower.names import constant_integer, resolve
 from treadle.cuda_cpp.lower.overloads import parameter_type, specialized
 from treadle.cuda_cpp.lower.packs import counts_by_arguments, expanded, packs_of
 from treadle.cuda_cpp.lower.pair_types import holds_double, paired
-from treadle.cuda_cpp.lower.parameters import parameters_of
+from treadle.cuda_cpp.lower.parameters import (
+    lasting_of,
+    linked_variable,
+    parameters_of,
+    zero_value,
+)
 from treadle.cuda_cpp.lower.rules import RULES
 from treadle.cuda_cpp.lower.templates import bind_arguments, spelled
 from treadle.cuda_cpp.lower.tree_analysis import Reachable
@@ -48,8 +55,10 @@ from treadle.cuda_cpp.semantics.types import (
     CppType,
     Double,
     EnumType,
+    FunctionOf,
     NoLayout,
     NumberTypes,
+    Reference,
     Void,
     count_of,
     holds_pointer,
@@ -138,6 +147,7 @@ class Program:
         self.references = {name: one.declaration.span for name, one in references}
         self._types: dict[str, CppType] = {}
         self.refused_symbols: dict[str, CompileError] = {}
+        self.linked: dict[str, records.Linked] = {}
         self.symbols = self._symbols()
         self._reachable = Reachable(unit)
         self._queued: dict[str, records.Queued] = {}
@@ -179,7 +189,11 @@ class Program:
             try:
                 if self._is_of_functions(entity):
                     continue  # its values are known when a kernel is compiled
-                found[name] = self._symbol(name, entity)
+                made = self._symbol(name, entity)
+                if isinstance(made, records.Linked):
+                    self.linked[name] = made
+                else:
+                    found[name] = made
             except CompileError as error:  # the error of kernels that use it
                 self.refused_symbols[name] = error
         return found
@@ -189,7 +203,7 @@ class Program:
         with cx.in_scope(entity.scope):
             return points_to_functions(resolve(cx, entity.declaration.type))
 
-    def _symbol(self, name: str, entity: GlobalVariable) -> records.Symbol:
+    def _symbol(self, name: str, entity: GlobalVariable) -> records.Symbol | records.Linked:
         cx = self._context()
         declaration = entity.declaration
         with cx.in_scope(entity.scope):
@@ -198,9 +212,11 @@ class Program:
                 type = ArrayOf(type.element, length_of(cx, declaration, type.element))
             if isinstance(innermost(type), Void):
                 raise cx.error(f"{name} cannot be void", declaration.span)
+            if isinstance(type, Reference):
+                raise cx.error(
+                    f"{name} is a reference in memory: make it a pointer", declaration.span
+                )
             try:
-                if holds_pointer(type):
-                    raise NoLayout("a pointer in memory that lasts from one launch to the next")
                 element = ir_type(innermost(type))
             except NoLayout as reason:
                 raise cx.error(
@@ -213,14 +229,25 @@ class Program:
                     "pass the array to the kernel instead",
                     declaration.span,
                 )
+            space: Any = "constant" if "constant" in declaration.specifiers else "device"
+            shape = _shape(type)
+            if holds_pointer(type):
+                if declaration.initializer is not None and not _is_null(declaration.initializer):
+                    raise cx.error(
+                        f"{name} has pointers in it, and an initializer: set it on the host with "
+                        f"module.constants[{name!r}] = …",
+                        declaration.span,
+                    )
+                self._types[name] = type
+                return records.Linked(
+                    name, space, element, shape, str(type), zero_value(innermost(type))
+                )
             initial = first_bytes(cx, declaration, type)
         self._types[name] = type
-        space = "constant" if "constant" in declaration.specifiers else "device"
-        shape = _shape(type)
         doubles = None
         if self._number_types.double_is_pair and holds_double(element):
             doubles, element = element, paired(element)
-        return records.Symbol(name, space, element, shape, initial, doubles, declaration.span)  # type: ignore[arg-type]
+        return records.Symbol(name, space, element, shape, initial, doubles, declaration.span)
 
     # --- instances ---
 
@@ -256,7 +283,7 @@ class Program:
                     "results to memory",
                     declaration.span,
                 )
-            found = parameters_of(cx, declaration)
+            found = parameters_of(cx, declaration, self._lasting)
             most = None
             if declaration.launch_bounds:
                 most = constant_integer(cx, declaration.launch_bounds[0], "__launch_bounds__")
@@ -265,7 +292,17 @@ class Program:
         for one in named:
             if one in self.refused_symbols and one not in self._statics:
                 raise self.refused_symbols[one]
-        symbols = tuple(one for one in named if one in self.symbols)
+        linked = tuple(one for one in named if one in self.linked)
+        for one in linked:
+            constant = self.linked[one].space == "constant"
+            entity = self._variables[one]
+            found.layouts.append(
+                linked_variable(cx, found, one, self._types[one], constant, entity.declaration.span)
+            )
+        lasting = lasting_of(found.layouts)
+        if "free" in used:
+            lasting |= {HEAP, TAKEN}
+        symbols = tuple(one for one in self.symbols if one in named or one in lasting)
         references = tuple(one for one in self.references if one.rpartition("::")[2] in used)
         labels = records.own_labels([one.name for one in found.parameters], references)
         for label in labels:
@@ -282,13 +319,35 @@ class Program:
             KernelOptions(),
             declaration.span,
             tuple(found.written),
-            tuple(found.layouts) if found.is_split or references else (),
+            tuple(found.layouts) if found.is_split or references or linked else (),
             found.uploaded,
             tuple(found.narrowed),
             found.paired,
             references,
+            linked,
             waits_for_grid="__treadle_grid_barrier" in used,
         )
+
+    @cached_property
+    def _uses_heap(self) -> bool:
+        """Whether any kernel allocates memory."""
+        return any(
+            HEAP in self._reachable.names_from(one.overload.declaration)
+            for one in self._kernels.values()
+        )
+
+    def _lasting(self, to: CppType, of_file: bool) -> tuple[str, ...]:
+        """The variables that pointers to a type may point into, in an array of the caller's or in a
+        variable `of_file`: what one kernel stored there, another one may read."""
+        found = [HEAP] if HEAP in self.symbols and self._uses_heap else []
+        if of_file and not isinstance(to, FunctionOf):
+            found += [
+                name
+                for name in self.symbols
+                if not name.startswith("__treadle")
+                and innermost(self._types[name]) == innermost(to)
+            ]
+        return tuple(found)
 
     def _argument(self, text: str) -> tree.TemplateArgument:
         """A template argument from its text."""
@@ -327,7 +386,14 @@ class Program:
             )
             try:
                 kernel = lower_once(
-                    lowering, overload, scope, instance, signature, self._types, self.symbols
+                    lowering,
+                    overload,
+                    scope,
+                    instance,
+                    signature,
+                    self._types,
+                    self.symbols,
+                    self.linked,
                 )
             except LowerAgain:
                 continue
@@ -474,6 +540,17 @@ def _statics(unit: tree.TranslationUnit, scope: Scope) -> dict[str, GlobalVariab
         for one in unit.statics
         if "shared" not in one.specifiers and not is_constant_variable(one)
     }
+
+
+def _is_null(initializer: Any) -> bool:
+    """Whether an initializer is that of null pointers."""
+    if isinstance(initializer, tree.InitializerList):
+        return all(map(_is_null, initializer.items))
+    if isinstance(initializer, tree.Name):
+        return initializer.text == "NULL"
+    return isinstance(initializer, (tree.NullLiteral,)) or (
+        isinstance(initializer, tree.IntegerLiteral) and initializer.value == 0
+    )
 
 
 def _own_name(symbol: str) -> str:

@@ -1,9 +1,10 @@
 """Pointers that are kept in memory.
 
 A pointer in memory is two words: an offset in bytes, and the number of the memory that it points
-into (0 for null). Which memories these are is found as for pointer variables: a fact, by the memory
-and the members that lead to the pointer, with all that was ever stored there. The first one is the
-array that a launch gives for such a pointer, if it gives one.
+into (0 for null). A memory has the same number everywhere, so words may be copied as bytes. Which
+memories a pointer may point into is found as for pointer variables: a fact, by the memory and the
+members that lead to the pointer, with all that was ever stored there. The first one is the array
+that a launch gives for such a pointer, if it gives one.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from treadle.cuda_cpp.lower.values import (
     PointerValue,
     Target,
 )
+from treadle.cuda_cpp.program import number_of_memory
 from treadle.cuda_cpp.semantics.types import (
     SLOT,
     CppType,
@@ -38,7 +40,8 @@ _ZERO = n.Constant(0, ir.I32)
 
 
 def key_of_slot(cx: Context, place: n.Place) -> SlotKey:
-    """What a pointer in memory is known by: its memory, and the members that lead to it."""
+    """What a pointer in memory is known by: its memory, and the members that lead to it. None of
+    these for one that is reached by its address, through a union, or in memory without a type."""
     names: list[str] = []
     one = place
     while isinstance(one, (n.Member, n.Item)):
@@ -49,9 +52,20 @@ def key_of_slot(cx: Context, place: n.Place) -> SlotKey:
     if not isinstance(root, n.Element):
         return f"variable {root.name}", ()
     own = cx.lowering.memory_targets.get(root.memory)
-    if own is not None and own.element != SLOT and not isinstance(own.element, ir.Struct):
-        return root.memory, ()  # of memory without a type, such as the heap
+    if own is not None and own.element != root.type:
+        return root.memory, ()
     return root.memory, tuple(reversed(names))
+
+
+def number_of(cx: Context, memory: str) -> int:
+    """The number of a memory in pointers that are kept in memory."""
+    found = cx.lowering.memory_numbers.get(memory)
+    if found is None:
+        found = number_of_memory(f"memory {memory}")
+        while found in cx.lowering.memory_numbers.values():
+            found = found % 0xFFFFFFFF + 1
+        cx.lowering.memory_numbers[memory] = found
+    return found
 
 
 def _read(place: n.Place, span: Span) -> n.Load:
@@ -61,15 +75,28 @@ def _read(place: n.Place, span: Span) -> n.Load:
 
 def targets_of_slot(cx: Context, place: n.Place) -> list[Target]:
     """The memories that a pointer in memory may point into, as far as they are known."""
-    root = root_of(place)
-    if isinstance(root, n.Element) and root.type == SLOT:
-        own = cx.lowering.memory_targets.get(root.memory)
-        if own is not None and isinstance(own.element, ir.Struct):
-            raise cx.error(
-                f"a pointer in the memory {root.memory} is accessed here by its address or as "
-                "another type: name the member of the struct or union that it is"
-            )
-    return cx.lowering.facts.slots.setdefault(key_of_slot(cx, place), [])
+    return targets_of_key(cx, key_of_slot(cx, place))
+
+
+def targets_of_key(cx: Context, key: SlotKey) -> list[Target]:
+    """`targets_of_slot` by the key."""
+    memory, path = key
+    slots = cx.lowering.facts.slots
+    keys = [key, (memory, ())] if path else [one for one in slots if one[0] == memory]
+    found: list[Target] = []
+    for each in keys:
+        found += [one for one in slots.get(each, ()) if one not in found]
+    return found
+
+
+def flows(cx: Context, key: SlotKey, targets: list[Target]) -> None:
+    """Note that pointers to these memories are stored in a place."""
+    facts = cx.lowering.facts
+    known = facts.slots.setdefault(key, [])
+    for target in targets:
+        if target not in known:
+            known.append(target)
+            facts.changed = True
 
 
 def load_slot(cx: Context, value: Lvalue | ChoiceLvalue) -> PointerValue:
@@ -84,15 +111,29 @@ def load_slot(cx: Context, value: Lvalue | ChoiceLvalue) -> PointerValue:
     if not targets:
         return PointerValue((NullTarget(),), _ZERO, 1, type.to, const=type.const)
     words = cx.let_as("pointer", _read(value.place, cx.span))
-    start = _start(cx, targets, _word(words, "y"))
-    offset, unit = _in_elements(plus(_word(words, "x"), start), targets, type.to)
-    return PointerValue(
-        (NullTarget(), *targets), offset, unit, type.to, _word(words, "y"), type.const
-    )
+    return _from_words(cx, words, targets, type)
 
 
-def _word(words: n.Expression, name: str) -> n.Expression:
-    return n.Cast(n.Extract(words, name, ir.U32), ir.I32)
+def _from_words(
+    cx: Context, words: n.Expression, targets: tuple[Target, ...], type: Pointer
+) -> PointerValue:
+    tag = cx.let(_place_among(cx, n.Extract(words, "y", ir.U32), targets))
+    start = _start(cx, targets, tag)
+    in_bytes = n.Cast(n.Extract(words, "x", ir.U32), ir.I32)
+    offset, unit = _in_elements(plus(in_bytes, start), targets, type.to)
+    return PointerValue((NullTarget(), *targets), offset, unit, type.to, tag, type.const)
+
+
+def _place_among(cx: Context, number: n.Expression, targets: tuple[Target, ...]) -> n.Expression:
+    """The place of the memory with a number after null and before others; 0 if it is not there."""
+    result: n.Expression = _ZERO
+    for at in reversed(range(len(targets))):
+        target = targets[at]
+        assert isinstance(target, MemoryTarget)
+        known = constant(number_of(cx, target.memory), ir.U32)
+        test = n.Binary("eq", number, known, ir.BOOL)
+        result = n.Select(test, constant(at + 1, ir.I32), result, ir.I32)
+    return result
 
 
 def _in_elements(
@@ -135,58 +176,56 @@ def _chosen_slot(cx: Context, value: ChoiceLvalue, type: Pointer) -> PointerValu
         found += [each for each in targets_of_slot(cx, one.place) if each not in found]
     if not found:
         return PointerValue((NullTarget(),), _ZERO, 1, type.to, const=type.const)
-    offset, tag = cx.variable("offset", ir.I32), cx.variable("memory", ir.I32)
+    words = cx.variable("pointer", SLOT)
 
     def read(one: Lvalue) -> None:
-        words = cx.let_as("pointer", _read(one.place, cx.span))
-        own = targets_of_slot(cx, one.place)
-        numbers = [0, *(found.index(each) + 1 for each in own)]
-        cx.emit(n.Assign(offset, _word(words, "x"), cx.span))
-        cx.emit(n.Assign(tag, _numbered(_word(words, "y"), numbers), cx.span))
+        cx.emit(n.Assign(words, _read(one.place, cx.span), cx.span))
 
     for_each_choice(cx, value.tag, value.choices, read, cx.span)
-    targets = tuple(found)
-    steps, unit = _in_elements(plus(offset, _start(cx, targets, tag)), targets, type.to)
-    return PointerValue((NullTarget(), *targets), steps, unit, type.to, tag, type.const)
-
-
-def _numbered(tag: n.Expression, numbers: list[int]) -> n.Expression:
-    """The number for a tag."""
-    if numbers == list(range(len(numbers))):
-        return tag
-    result: n.Expression = constant(numbers[-1], ir.I32)
-    for at in reversed(range(len(numbers) - 1)):
-        test = n.Binary("eq", tag, constant(at, ir.I32), ir.BOOL)
-        result = n.Select(test, constant(numbers[at], ir.I32), result, ir.I32)
-    return result
+    return _from_words(cx, words, tuple(found), type)
 
 
 def store_slot(cx: Context, place: n.Place, pointer: PointerValue, span: Span) -> None:
     """Store a pointer, whose offset is in bytes, and whose targets are memories."""
-    facts = cx.lowering.facts
-    known = targets_of_slot(cx, place)
     numbers = []
+    memories: list[Target] = []
     for target in pointer.targets:
         if isinstance(target, NullTarget):
             numbers.append(0)
             continue
         if not isinstance(target, MemoryTarget):
             raise cx.error("only a pointer to an array or object in memory is kept in memory", span)
-        if target not in known:
-            known.append(target)
-            facts.changed = True
-        numbers.append(known.index(target) + 1)
-    if pointer.tag is None:
-        tag: n.Expression = constant(numbers[0], ir.I32)
-    else:
-        tag = _numbered(pointer.tag, numbers)
-    start = _start(cx, tuple(known), tag)
-    words = (cast(minus(pointer.offset, start), ir.U32), cast(tag, ir.U32))
+        memories.append(target)
+        numbers.append(number_of(cx, target.memory))
+    flows(cx, key_of_slot(cx, place), memories)
+    number: n.Expression = constant(numbers[-1], ir.U32)
+    start = _start_of(cx, pointer.targets[-1])
+    for at in reversed(range(len(numbers) - 1)):
+        assert pointer.tag is not None
+        test = n.Binary("eq", pointer.tag, constant(at, ir.I32), ir.BOOL)
+        number = n.Select(test, constant(numbers[at], ir.U32), number, ir.U32)
+        other = _start_of(cx, pointer.targets[at])
+        start = other if other == start else n.Select(test, other, start, ir.I32)
+    words = (cast(minus(pointer.offset, start), ir.U32), number)
     cx.emit(n.Assign(place, n.Construct(words, SLOT, span), span))
 
 
-def first_target(cx: Context, memory: str, path: tuple[str, ...], target: Target) -> None:
+def _start_of(cx: Context, target: Target) -> n.Expression:
+    """Where an array begins in its buffer, in bytes."""
+    if not isinstance(target, MemoryTarget) or target.memory not in cx.lowering.starts:
+        return _ZERO
+    return times(cast(cx.lowering.starts[target.memory], ir.I32), ir.size_of(target.element))
+
+
+def first_target(cx: Context, key: SlotKey, target: Target) -> None:
     """Note the array that a launch gives for pointers in one of its arrays."""
-    known = cx.lowering.facts.slots.setdefault((memory, path), [])
+    known = cx.lowering.facts.slots.setdefault(key, [])
     if target not in known:
         known.insert(0, target)
+
+
+def later_target(cx: Context, key: SlotKey, target: Target) -> None:
+    """Note a variable of the file that pointers in an array of the launch may point into."""
+    known = cx.lowering.facts.slots.setdefault(key, [])
+    if target not in known:
+        known.append(target)

@@ -11,7 +11,7 @@ from treadle.cuda_cpp.lower.arithmetic import constant, plus
 from treadle.cuda_cpp.lower.context import Context, completed
 from treadle.cuda_cpp.lower.conversions import convert, rvalue
 from treadle.cuda_cpp.lower.objects import copy_object, store, subscript
-from treadle.cuda_cpp.lower.operators import assign_pointer
+from treadle.cuda_cpp.lower.operators import assign_pointer, keep
 from treadle.cuda_cpp.lower.pointers import (
     MOST_ITEMS,
     ZERO,
@@ -36,6 +36,7 @@ from treadle.cuda_cpp.lower.values import (
 )
 from treadle.cuda_cpp.semantics.types import (
     CHAR,
+    SLOT,
     ArrayOf,
     ClassType,
     CppType,
@@ -49,6 +50,7 @@ from treadle.cuda_cpp.semantics.types import (
     holds_pointer,
     innermost,
     ir_type,
+    is_split,
 )
 from treadle.ir import nodes as n
 from treadle.ir import types as ir
@@ -59,8 +61,14 @@ def pointer_items(
 ) -> SplitArray | ArrayValue:
     """A new array of pointers, or of structs with pointers in them, as a variable for each item,
     initialized from `values` if given; a larger array is in memory."""
-    if count_of(type) > MOST_ITEMS and values is None:
-        return array_memory(cx, name, type, "local", span)
+    in_memory = key in cx.lowering.facts.in_memory or not is_split(type)
+    if in_memory or (count_of(type) > MOST_ITEMS and values is None):
+        made = array_memory(cx, name, type, "local", span)
+        for at, item in enumerate(() if values is None else values.items):
+            place = subscript(cx, made, constant(at, ir.I32), span)
+            assert isinstance(place, Lvalue)
+            keep(cx, place, item, span)
+        return made
     return SplitArray(
         type,
         tuple(
@@ -74,6 +82,7 @@ def pointer_items(
             )
             for at in range(type.length or 0)
         ),
+        key,
     )
 
 
@@ -160,7 +169,7 @@ def declare_object(
         return value  # what a member refers to; None until it is initialized
     if isinstance(type, Pointer):
         return _declare_pointer_with(cx, name, type, key, value, span)
-    if isinstance(type, ArrayOf) and holds_pointer(type):
+    if isinstance(type, ArrayOf) and is_split(type):
         values = None if value is None else convert(cx, value, type, span)
         assert values is None or isinstance(values, SplitArray)
         return pointer_items(cx, name, type, key, values, span)
@@ -181,12 +190,15 @@ def declare_object(
         place = uninitialized(cx, name, type, key, span)
         cx.rules.copy_into(cx, place, converted, type, span)
         return place
-    if isinstance(converted, SplitStruct):
-        return _copied_fields(cx, name, converted, key, span)
     in_memory = holds_array(type) or key in cx.lowering.facts.in_memory
+    if isinstance(converted, SplitStruct) and key not in cx.lowering.facts.in_memory:
+        return _copied_fields(cx, name, converted, key, span)
     if in_memory:
         place = uninitialized(cx, name, type, key, span)
-        copy_object(cx, place, converted, type, span)
+        if holds_pointer(type):
+            keep(cx, place, converted, span)
+        else:
+            copy_object(cx, place, converted, type, span)
         return place
     variable_ = cx.let_as(name, rvalue(cx, converted, span).expression, span)
     cx.lowering.variable_keys[variable_.name] = key
@@ -194,17 +206,19 @@ def declare_object(
 
 
 def uninitialized(cx: Context, name: str, type: CppType, key: Any, span: Span) -> Any:
-    if isinstance(type, ClassType) and holds_pointer(type):
+    in_memory = key in cx.lowering.facts.in_memory
+    if isinstance(type, ClassType) and is_split(type) and not in_memory:
         return SplitStruct(
             type,
-            {
+            key=key,
+            fields={
                 field.name: declare_object(
                     cx, f"{name}.{field.name}", field.type, (key, field.name), None, span
                 )
                 for field in all_fields(type)
             },
         )
-    if holds_array(type) or key in cx.lowering.facts.in_memory:
+    if holds_array(type) or in_memory:
         target = new_memory(cx, name, "local", element_type(cx, type, span), 1, span)
         return follow(cx, PointerValue((target,), ZERO, unit_of(type), type), span)
     variable = cx.variable(name, element_type(cx, type, span), span)
@@ -219,12 +233,26 @@ def _copied_fields(cx: Context, name: str, value: SplitStruct, key: Any, span: S
         fields[field.name] = declare_object(
             cx, f"{name}.{field.name}", field.type, (key, field.name), part, span
         )
-    return SplitStruct(value.type, fields)
+    return SplitStruct(value.type, fields, key=key)
+
+
+def _pointer_in_memory(
+    cx: Context, name: str, type: Pointer, value: Value | None, span: Span
+) -> Value:
+    """A new pointer that is in memory, as its address is used."""
+    target = new_memory(cx, name, "local", SLOT, 1, span)
+    place = follow(cx, PointerValue((target,), ZERO, unit_of(type), type), span)
+    if value is not None:
+        assert isinstance(place, Lvalue)
+        keep(cx, place, value, span)
+    return place
 
 
 def _declare_pointer_with(
     cx: Context, name: str, type: Pointer, key: Any, value: Value | None, span: Span
-) -> PointerVariable | SplitArray | ObjectAddress:
+) -> Value:
+    if key in cx.lowering.facts.in_memory:
+        return _pointer_in_memory(cx, name, type, value, span)
     pointer = None
     if value is not None:
         converted = convert(cx, value, type, span)

@@ -230,20 +230,24 @@ class ChosenPointer:
 
 @dataclass(slots=True)
 class SplitStruct:
-    """A struct with pointers in it: each field is a value of its own."""
+    """A struct with pointers in it: each field is a value of its own. With a `key` it is an object
+    that may be in memory instead."""
 
     type: ClassType
     fields: dict[str, Any]
     const: bool = False
     category: Category = "lvalue"
+    key: Any = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
 class SplitArray:
-    """An array of pointers, or of structs with pointers: each item is a value of its own."""
+    """An array of pointers, or of structs with pointers: each item is a value of its own. With a
+    `key` it is an object that may be in memory instead."""
 
     type: ArrayOf
     items: tuple[Any, ...]
+    key: Any = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -342,7 +346,7 @@ def as_const(value: Any) -> Any:
         case PointerVariable():
             return replace(value, fixed=True)
         case SplitStruct(type=type, fields=fields):
-            return SplitStruct(type, fields, True, value.category)
+            return SplitStruct(type, fields, True, value.category, value.key)
     return value
 
 

@@ -449,6 +449,9 @@ def _symbol(cx: Context, entity: GlobalVariable, span: Span) -> Value:
     if cx.isolated:
         raise NotPure
     name = entity.scope.qualified(entity.declaration.name)
+    if name in cx.lowering.linked:
+        parts: Value = cx.lowering.linked[name]
+        return parts
     value = cx.lowering.symbols.get(name)
     if value is None and (table := _function_table(cx, entity)) is not None:
         return table

@@ -506,6 +506,24 @@ def holds_pointer(type: CppType) -> bool:
     return False
 
 
+def holds_pointer_union(type: CppType) -> bool:
+    """Whether a value of this type has a union with pointers anywhere in it: its bytes may be those
+    of a pointer, so it is in memory as a whole."""
+    if isinstance(type, ArrayOf):
+        return holds_pointer_union(type.element)
+    if not isinstance(type, ClassType):
+        return False
+    fields = all_fields(type)
+    if type.is_union and any(holds_pointer(one.type) for one in fields):
+        return True
+    return any(holds_pointer_union(one.type) for one in fields)
+
+
+def is_split(type: CppType) -> bool:
+    """Whether an object of a thread is split into its parts, as it has pointers in it."""
+    return holds_pointer(type) and not holds_pointer_union(type)
+
+
 def holds_absent(type: CppType) -> bool:
     """Whether a type has a member of the host's library anywhere in it."""
     if isinstance(type, ClassType):

@@ -88,3 +88,13 @@ __device__ inline void __treadle_give_back(uint4 *piece) {
         atomicAnd(&__treadle_heap_taken[first / 32u], ~(mask << first % 32u));
     }
 }
+// The host's functions, which device code has for its own memory: cudaSuccess, or cudaErrorMemoryAllocation.
+template <class T>
+__device__ inline int cudaMalloc(T **pointer, size_t bytes) {
+    *pointer = (T *)malloc(bytes);
+    return *pointer ? 0 : 2;
+}
+__device__ inline int cudaFree(void *pointer) {
+    free(pointer);
+    return 0;
+}
