@@ -1,25 +1,31 @@
-"""The command line, run as people run it."""
+"""The command line: most of it called in this process, since each new one imports treadle first;
+what depends on the process (its end, its standard streams, its modules) is run as people run it."""
 
 from __future__ import annotations
 
 import importlib.util
+import io
 import json
 import os
 import platform
 import re
 import subprocess
 import sys
+import traceback
+from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
+from subprocess import CompletedProcess
 
 import numpy as np
 import pytest
 from typer.main import get_command
 
 import treadle as td
-from treadle.cli.app import app
+from treadle.cli.app import app, main
 from treadle.cli.demo import training
 from treadle.core.errors import TreadleError
 from treadle.drivers.webgpu_native import dawn
+from treadle.runtime import devices
 
 ROOT = Path(__file__).resolve().parents[3]
 HAS_DIGITS = importlib.util.find_spec("sklearn") is not None
@@ -41,6 +47,29 @@ def double(x: td.Array[td.f32, 2]):
 
 
 def treadle(*arguments, **environment):
+    """What a command prints, and its status."""
+    written = [io.TextIOWrapper(io.BytesIO(), "utf-8", write_through=True) for _ in range(2)]
+    given, status = [*map(str, arguments)], 0
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(devices, "_default", None)
+        patch.setattr(sys, "argv", ["treadle", *given])
+        patch.setattr(sys, "path", [*sys.path])
+        for name, value in environment.items():
+            patch.setenv(name, value)
+        with redirect_stdout(written[0]), redirect_stderr(written[1]):
+            try:
+                main(given)
+            except SystemExit as end:
+                status = end.code or 0
+            except Exception:
+                traceback.print_exc()
+                status = 1
+    out, err = (each.buffer.getvalue().decode() for each in written)
+    return CompletedProcess(given, status, out, err)
+
+
+def treadle_process(*arguments, **environment):
+    """The same of a process of its own."""
     return subprocess.run(
         [sys.executable, "-m", "treadle", *map(str, arguments)],
         capture_output=True, text=True, env=os.environ | environment, timeout=100, check=False,
@@ -55,7 +84,7 @@ def kernels(tmp_path):
 
 
 def test_devices():
-    done = treadle("devices")
+    done = treadle_process("devices")
     assert done.returncode == 0
     assert "cpu" in done.stdout
     assert "webgpu:0" in done.stdout
@@ -186,7 +215,7 @@ def test_wrong_usage_is_status_2(kernels):
 
 
 def test_help_teaches():
-    done = treadle("--help")
+    done = treadle_process("--help")
     assert done.returncode == 0
     for command in ("devices", "transpile", "profile", "cache", "demo"):
         assert command in done.stdout
@@ -201,7 +230,7 @@ def test_help_keeps_the_names_of_extras():
 def test_version():
     from treadle import __version__
 
-    said = treadle("--version").stdout
+    said = treadle_process("--version").stdout
     assert said.startswith(f"treadle {__version__} (Python {platform.python_version()} on ")
     assert f"numpy {np.__version__}" in said
 
@@ -219,7 +248,7 @@ def test_cache(tmp_path):
     assert treadle("cache", "--clear", **environment).stdout.startswith("removed 1 kernels")
     assert treadle("cache", **environment).stdout.startswith("0 kernels")
     for arguments in (("cache",), ("cache", "--clear")):
-        done = treadle(*arguments, TREADLE_CACHE_DIR=str(program))
+        done = treadle_process(*arguments, TREADLE_CACHE_DIR=str(program))
         assert (done.returncode, done.stdout, done.stderr.count("\n")) == (1, "", 1)
         assert "is a file, not a folder" in done.stderr
 
@@ -227,7 +256,7 @@ def test_cache(tmp_path):
 def test_demo_on_the_cpu(tmp_path):
     picture = tmp_path / "demo.png"
     options = ("--epochs", 1) if HAS_DIGITS else ("--no-train",)
-    done = treadle("demo", "--device", "cpu", *options, "-o", picture)
+    done = treadle_process("demo", "--device", "cpu", *options, "-o", picture)
     assert done.returncode == 0, done.stderr
     assert picture.read_bytes().startswith(b"\x89PNG")
     assert "wave" in done.stdout
@@ -392,7 +421,7 @@ def program(tmp_path):
 
 def test_profile(program, tmp_path):
     trace = tmp_path / "trace.json"
-    done = treadle("profile", program, "5", "--rate", "3", "-o", trace, "--device", "cpu")
+    done = treadle_process("profile", program, "5", "--rate", "3", "-o", trace, "--device", "cpu")
     assert done.returncode == 0, done.stderr
     result, *table = done.stdout.splitlines()
     assert result == "result ['5', '--rate', '3'] cpu 280.0"
@@ -416,7 +445,7 @@ def test_a_profiled_program_finds_its_neighbours_and_ends_as_it_likes(tmp_path):
         "import sys\nfrom neighbour import double, td\nassert __name__ == '__main__'\n"
         "double.launch((2, 2), td.ones((2, 2), device='cpu'))\nsys.exit(7)\n"
     )
-    done = treadle("profile", program)
+    done = treadle_process("profile", program)
     assert done.returncode == 7, done.stderr
     assert "double" in done.stdout
 
