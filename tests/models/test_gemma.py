@@ -16,7 +16,7 @@ CASES = json.loads((Path(__file__).parent / "data" / "gemma3_270m.json").read_te
 # Kind of activations, bound of the five largest scores, and margin below which another token may
 # be chosen.
 KINDS = [("float", "float32", 0.05, 0.1), ("int8", "int8_activations", 0.6, 0.3)]
-COUNT = 16  # tokens
+COUNT = 8  # tokens
 
 
 def check_tokens(tokens: list[int], wanted: dict[str, Any], margin: float) -> None:
@@ -53,13 +53,14 @@ def test_tokens_are_those_of_the_reference(
     ]
 
 
-def test_first_tokens_on_webgpu(gemma: Path) -> None:
-    """On a software adapter, which takes seconds for a token of this vocabulary."""
+def test_the_first_token_on_webgpu(gemma: Path) -> None:
+    """On a software adapter, which takes seconds for a token of this vocabulary. Steps after the
+    first have the small models of test_generation."""
     model = td.models.load(gemma, "webgpu", context=64, activations="float")
-    generation = model.generate(CASES[0]["tokens"], max_tokens=2, logprobs=5)
+    generation = model.generate(CASES[0]["tokens"], max_tokens=1, logprobs=5)
     text = generation.text()
-    assert text == " the capital"
-    assert generation.tokens == CASES[0]["float32"]["greedy"][:2]
+    assert text == " the"
+    assert generation.tokens == CASES[0]["float32"]["greedy"][:1]
     wanted = CASES[0]["float32"]["top5"]
     found = generation.logprobs[0].top
     assert [token for token, _ in found] == [token for token, _ in wanted]
