@@ -76,10 +76,21 @@ PAGES = [
 def found_in(text: str, words: dict[str, str]) -> Iterator[tuple[int, str, str]]:
     """The line (from 0), the word and what to write, of each wrong word of a text."""
     text = re.sub(r"[ \t]*\n[ \t]*", "\n", text)
+    if not has_any(text, tuple(words)):
+        return
     for pattern, right in words.items():
-        spaced = pattern.replace(" ", r"[ \n]")  # a phrase may go on in the next line
-        for match in re.finditer(rf"(?<![\w-]){spaced}(?![\w-])", text):
+        for match in re.finditer(searched(pattern), text):
             yield text.count("\n", 0, match.start()), " ".join(match[0].split()), right
+
+
+def searched(pattern: str) -> str:
+    spaced = pattern.replace(" ", r"[ \n]")  # a phrase may go on in the next line
+    return rf"(?<![\w-])(?:{spaced})(?![\w-])"
+
+
+def has_any(text: str, patterns: tuple[str, ...]) -> bool:
+    """Whether one of the patterns is in a text: most texts have none, which one search tells."""
+    return re.search("|".join(map(searched, patterns)), text) is not None
 
 
 def prose_of(source: str) -> Iterator[tuple[int, str]]:
@@ -113,17 +124,21 @@ def parts_of(name: str) -> list[str]:
 
 def wrong_words(source: str) -> list[tuple[int, str, str]]:
     """Line, word and what to write, for each wrong word of a Python file."""
-    found = [
-        (line + below, word, right)
-        for line, text in prose_of(source)
-        for below, word, right in found_in(text, PROSE)
-    ]
-    found += [
-        (line, name, NAMES[part])
-        for line, name in names_of(source)
-        for part in parts_of(name)
-        if part in NAMES
-    ]
+    found = []
+    # To read a file as Python takes long: only if something in it looks wrong.
+    if any(found_in(source, PROSE)):
+        found += [
+            (line + below, word, right)
+            for line, text in prose_of(source)
+            for below, word, right in found_in(text, PROSE)
+        ]
+    if any(part in NAMES for name in set(re.findall(r"\w+", source)) for part in parts_of(name)):
+        found += [
+            (line, name, NAMES[part])
+            for line, name in names_of(source)
+            for part in parts_of(name)
+            if part in NAMES
+        ]
     return sorted(set(found))
 
 
