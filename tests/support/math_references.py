@@ -6,6 +6,7 @@ compared with the double functions of NumPy and Python, float64 results with mpm
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable
 from typing import Any
@@ -205,20 +206,33 @@ FUNCTIONS |= {  # those that only other front ends name
 def reference(name: str, type: str, *arguments: Any) -> tuple[Any, Any]:
     """The true values: doubles, and the rests to add to them (0 for f32)."""
     assert name in FUNCTIONS, f"add what {name} truly is to FUNCTIONS in {__name__}"
-    on_doubles, in_mpmath = FUNCTIONS[name]
+    on_doubles, _ = FUNCTIONS[name]
     doubles = [np.asarray(argument, np.float64) for argument in arguments]
+    if type == "f64":
+        high, low = _exact(name, *(each.tobytes() for each in doubles))
+        return high.reshape(doubles[0].shape), low.reshape(doubles[0].shape)
+    high = np.array(on_doubles(*doubles), np.float64)
+    return high, np.zeros_like(high)
+
+
+# The same arguments come for each device and each kind of arithmetic, and mpmath takes long.
+@functools.lru_cache(64)
+@np.errstate(all="ignore")
+def _exact(name: str, *arguments: bytes) -> tuple[Any, Any]:
+    on_doubles, in_mpmath = FUNCTIONS[name]
+    doubles = [np.frombuffer(argument, np.float64) for argument in arguments]
     high = np.array(on_doubles(*doubles), np.float64)
     low = np.zeros_like(high)
-    if type == "f64":
-        with mp.workdps(40):
-            # At zeros of arguments or results doubles are exact, and know the sign of a zero.
-            ordinary = np.isfinite(high) & (high != 0)
-            for argument in doubles:
-                ordinary &= np.isfinite(argument) & (argument != 0)
-            for i in np.flatnonzero(ordinary):
-                exact = in_mpmath(*(mp.mpf(float(argument[i])) for argument in doubles))
-                high[i] = float(exact)
-                low[i] = float(exact - mp.mpf(float(high[i]))) if np.isfinite(high[i]) else 0.0
+    with mp.workdps(40):
+        # At zeros of arguments or results doubles are exact, and know the sign of a zero.
+        ordinary = np.isfinite(high) & (high != 0)
+        for argument in doubles:
+            ordinary &= np.isfinite(argument) & (argument != 0)
+        for i in np.flatnonzero(ordinary):
+            exact = in_mpmath(*(mp.mpf(float(argument[i])) for argument in doubles))
+            high[i] = float(exact)
+            low[i] = float(exact - mp.mpf(float(high[i]))) if np.isfinite(high[i]) else 0.0
+    high.flags.writeable = low.flags.writeable = False
     return high, low
 
 
