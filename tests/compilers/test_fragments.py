@@ -95,7 +95,6 @@ def lowered(kernel, threads: int) -> n.Kernel:
     ("architecture", "dtype", "along", "number"),
     [
         ("sm_80", "float16", False, 0),
-        ("sm_89", "float16", False, 0),
         ("sm_90", "float16", False, 0),
         ("sm_100", "float16", False, 0),
         ("sm_75", "float16", False, 1),
@@ -169,9 +168,10 @@ def test_attention_with_everything():
         assert assemble(text, "sm_80").error is None
 
 
-@pytest.mark.parametrize("architecture", ["sm_80", "sm_90"])
+@pytest.mark.parametrize(
+    ("architecture", "dtype"), [("sm_80", "f16"), ("sm_90", "f16"), ("sm_90", "f32")]
+)
 @pytest.mark.parametrize("weights", [False, True], ids=["forward", "weights"])
-@pytest.mark.parametrize("dtype", ["f16", "f32"])
 def test_registers_of_convolutions(architecture, dtype, weights):
     """Of the largest tiles, too."""
     if weights:

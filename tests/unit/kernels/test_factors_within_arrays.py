@@ -33,12 +33,18 @@ def _kinds() -> Iterator[AnyTile]:
     yield next(iter(GROUP_TILES))
 
 
-@pytest.mark.parametrize("tile", list(_kinds()), ids=str)
+KINDS = list(_kinds())
+
+
+@pytest.mark.parametrize("tile", KINDS, ids=str)
 def test_begins(tile: AnyTile) -> None:
     rng = np.random.default_rng()
     dtype = td.float32 if type(tile) in {type(each[0]) for each in TILES.values()} else td.float16
     with ptx_device("sm_90") as device:
-        for (rows, columns, inner), turned in zip(SIZES * 2, (0, 1, 2, 3), strict=True):
+        every = [*zip(SIZES * 2, (0, 1, 2, 3), strict=True)]
+        # Half of the ways for one tile, the others for the next.
+        ways = every[::3] if KINDS.index(tile) % 2 else every[1:3]
+        for (rows, columns, inner), turned in ways:
             extents = (rows * inner, inner * columns, rows * columns)
             held = [
                 td.asarray(rng.standard_normal(start + size), dtype=dtype, device=device).realize()
