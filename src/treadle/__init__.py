@@ -103,7 +103,7 @@ _ELSEWHERE = {
     "randn": "write td.random.normal(shape)", "transpose": "write td.permute_dims(x, axes)",
 }  # fmt: skip
 __all__, __getattr__, __dir__ = _exports(
-    __name__, NAMES, "actors autograd data models nn optim quant stencils", _ELSEWHERE
+    __name__, NAMES, "actors autograd data distributed models nn optim quant stencils", _ELSEWHERE
 )
 
 # What lower layers ask of higher ones, which they do not import: all of it, and nowhere else. It is

@@ -20,6 +20,7 @@ Write a kernel once, in Python, and run it on the CPU and on any GPU that WebGPU
 from treadle import actors as actors
 from treadle import autograd as autograd
 from treadle import data as data
+from treadle import distributed as distributed
 from treadle import models as models
 from treadle import nn as nn
 from treadle import optim as optim
@@ -497,6 +498,7 @@ __all__ = [
     "diff",
     "digamma",
     "digitize",
+    "distributed",
     "divide",
     "dot",
     "dot4_i8",

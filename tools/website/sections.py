@@ -436,6 +436,13 @@ PAGES = (
         ),
     ),
     Page(
+        "distributed",
+        "td.distributed",
+        "Several processes that compute together. "
+        "The guide: [several processes](../guides/distributed.md).",
+        (Section("Ranks and collectives", _room("distributed", "distributed.DistributedError")),),
+    ),
+    Page(
         "actors",
         "td.actors",
         "Kernels that keep their state and answer messages. "
@@ -509,7 +516,7 @@ PAGES = (
 
 # Modules whose public names the reference has, beside `td` itself; the modules have no entries.
 ROOMS = (
-    "actors", "autograd", "data", "errors", "fft", "linalg", "models",
+    "actors", "autograd", "data", "distributed", "errors", "fft", "linalg", "models",
     "models.text", "nn", "nn.functional", "nn.init",
     "nn.utils",
     "optim", "optim.lr_scheduler", "quant", "random", "stencils",

@@ -14,7 +14,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from treadle.cli import kernel_commands, model_commands
+from treadle.cli import kernel_commands, launch_command, model_commands
 from treadle.cli.usage import USER_ERRORS, WrongUsage, say, wrong_usage
 from treadle.codegen import TARGETS
 from treadle.core.errors import DeviceNotFound
@@ -512,3 +512,5 @@ for command in (
     model_commands.generate, model_commands.chat, model_commands.embed, model_commands.serve,
 ):  # fmt: skip
     app.command()(command)
+# What comes after the script is the script's.
+app.command(context_settings={"allow_interspersed_args": False})(launch_command.launch)

@@ -179,6 +179,11 @@ class QueueFull(TreadleError, RuntimeError):
     """More work than may be queued: ask again later."""
 
 
+class DistributedError(TreadleError, RuntimeError):
+    """Processes that compute together cannot go on: one is missing, has failed, or does something
+    else than the others. The message says which, and where each is."""
+
+
 class ActorFailed(TreadleError, RuntimeError):
     """A message that an actor did not handle: its handler failed, or the actor has ended. The text
     says which, and shows the message that did it."""

@@ -88,10 +88,12 @@ def call(
     stream = device.default_stream
     if stream.capturing is not None or arrays[0].key.imagined:
         return function(*arrays, *options)
-    key = _key(function, arrays, options, stream)
+    key: tuple[Any, ...] | None = _key(function, arrays, options, stream)
     try:
         known = _known.get(key)
     except TypeError:  # an option cannot be hashed
+        key = None
+    if key is None:
         return function(*arrays, *options)
     if isinstance(known, _Seen) and known.is_long:
         known = _long.get(key)

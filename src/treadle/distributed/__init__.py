@@ -1,0 +1,16 @@
+"""`td.distributed`: several processes that compute together, each with a device of its own.
+
+MPI or NCCL move the data. What is here starts processes and ends them, gives tensors to these
+libraries in the order of the program, and says what is wrong when a process is missing.
+"""
+
+from treadle.core.deferred_imports import exports
+
+NAMES = {
+    "treadle.core.errors": "DistributedError",
+    "treadle.distributed.collectives": (
+        "all_gather all_reduce all_to_all barrier broadcast recv reduce_scatter send"
+    ),
+    "treadle.distributed.group": "backend init is_initialized local_rank rank size",
+}
+__all__, __getattr__, __dir__ = exports(__name__, NAMES)

@@ -1,0 +1,40 @@
+# Written by tools/stubs.py: change the tables or docstrings that it reads instead.
+"""`td.distributed`: several processes that compute together, each with a device of its own.
+
+MPI or NCCL move the data. What is here starts processes and ends them, gives tensors to these
+libraries in the order of the program, and says what is wrong when a process is missing.
+"""
+
+from treadle.core.errors import DistributedError as DistributedError
+from treadle.distributed.collectives import all_gather as all_gather
+from treadle.distributed.collectives import all_reduce as all_reduce
+from treadle.distributed.collectives import all_to_all as all_to_all
+from treadle.distributed.collectives import barrier as barrier
+from treadle.distributed.collectives import broadcast as broadcast
+from treadle.distributed.collectives import recv as recv
+from treadle.distributed.collectives import reduce_scatter as reduce_scatter
+from treadle.distributed.collectives import send as send
+from treadle.distributed.group import backend as backend
+from treadle.distributed.group import init as init
+from treadle.distributed.group import is_initialized as is_initialized
+from treadle.distributed.group import local_rank as local_rank
+from treadle.distributed.group import rank as rank
+from treadle.distributed.group import size as size
+
+__all__ = [
+    "DistributedError",
+    "all_gather",
+    "all_reduce",
+    "all_to_all",
+    "backend",
+    "barrier",
+    "broadcast",
+    "init",
+    "is_initialized",
+    "local_rank",
+    "rank",
+    "recv",
+    "reduce_scatter",
+    "send",
+    "size",
+]

@@ -1,0 +1,347 @@
+"""Collectives on tensors, with their derivatives."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from treadle.autograd.function import Function
+from treadle.core import dtypes
+from treadle.core.dtypes import DType
+from treadle.core.errors import AutogradError, DtypeError, ShapeError
+from treadle.distributed.group import Group, current
+from treadle.distributed.request import Request
+from treadle.distributed.transfers import transferred
+from treadle.graph.placeholders import within
+from treadle.runtime.devices import Device, default_device
+from treadle.runtime.devices import device as find_device
+from treadle.tensor.creation import zeros
+from treadle.tensor.dtypes import dtype_of
+from treadle.tensor.tensor import Tensor, from_node
+
+REDUCTIONS = ("sum", "mean", "min", "max", "product")
+_HALVES = (dtypes.float16, dtypes.bfloat16)
+
+
+def all_reduce(x: Tensor, op: str = "sum") -> Tensor:
+    """The sum, mean, minimum, maximum or product of all ranks' `x`, element by element, on each
+    rank. All have the same shape and dtype.
+
+    Sums of float16 and bfloat16 are accumulated in float32. The gradient of a sum is the sum of all
+    ranks' gradients.
+
+    >>> import treadle as td
+    >>> td.distributed.all_reduce(td.asarray([1.0, 2.0], device="cpu")).tolist()  # of one rank
+    [1.0, 2.0]
+    """
+    group = _group_for("all_reduce", x)
+    _check_reduction("all_reduce", x, op)
+    if op == "mean":
+        return _all_reduced(group, x, "sum") / group.size
+    return _all_reduced(group, x, op)
+
+
+def all_gather(x: Tensor, axis: int = 0) -> Tensor:
+    """All ranks' `x`, of the same shape and dtype, one after the other along an axis, on each rank.
+    A tensor without axes counts as one of a single element.
+
+    >>> import treadle as td
+    >>> td.distributed.all_gather(td.asarray([1, 2], device="cpu")).tolist()
+    [1, 2]
+    """
+    group = _group_for("all_gather", x)
+    if not x.shape:
+        x = x.reshape((1,))
+    axis = _axis("all_gather", x, axis)
+    return _joined(_Gather.apply(x, group), axis)
+
+
+def reduce_scatter(x: Tensor, axis: int = 0, op: str = "sum") -> Tensor:
+    """The sum (or mean, minimum, maximum, product) of all ranks' `x`, of which each rank gets one
+    part along an axis: the first rank the first. The axis is divisible by the number of ranks.
+
+    >>> import treadle as td
+    >>> td.distributed.reduce_scatter(td.asarray([1, 2], device="cpu")).tolist()
+    [1, 2]
+    """
+    group = _group_for("reduce_scatter", x)
+    _check_reduction("reduce_scatter", x, op)
+    parts = _parts("reduce_scatter", x, axis, group.size)
+    if op == "mean":
+        return _scattered(group, parts, "sum") / group.size
+    return _scattered(group, parts, op)
+
+
+def broadcast(x: Tensor, root: int = 0) -> Tensor:
+    """The `x` of the rank `root`, on each rank. The others' have its shape and dtype.
+
+    The gradient reaches the root alone: the sum of all ranks' gradients.
+
+    >>> import treadle as td
+    >>> td.distributed.broadcast(td.asarray([1, 2], device="cpu")).tolist()
+    [1, 2]
+    """
+    group = _group_for("broadcast", x)
+    _check_rank("broadcast", "root", root, group)
+    made: Tensor = _Broadcast.apply(x, group, root)
+    return made
+
+
+def all_to_all(x: Tensor, axis: int = 0) -> Tensor:
+    """Each rank's `x` is cut into as many equal parts along an axis as there are ranks; rank *r*
+    gets the *r*-th part of every rank's, in the order of ranks, along the same axis.
+
+    >>> import treadle as td
+    >>> td.distributed.all_to_all(td.asarray([1, 2], device="cpu")).tolist()
+    [1, 2]
+    """
+    group = _group_for("all_to_all", x)
+    parts = _parts("all_to_all", x, axis, group.size)
+    return _joined(_Exchange.apply(parts, group), _axis("all_to_all", x, axis))
+
+
+def send(x: Tensor, to: int, tag: int = 0) -> None:
+    """Give `x` to the rank `to`, which calls `recv` for it. Nothing is waited for: several sends
+    and receives may be under way. No gradient comes back: send it by the other way yourself."""
+    group = _group_for("send", x)
+    _check_rank("send", "to", to, group)
+    _check_other("send", to, group)
+    request = Request("send", x.dtype, x.shape, peer=to, tag=tag)
+    transferred(group, request, x.detach()._node, (0,), x.device)
+
+
+def recv(
+    like: Tensor | tuple[int, ...],
+    source: int,
+    *,
+    dtype: Any = None,
+    device: str | Device | None = None,
+    tag: int = 0,
+) -> Tensor:
+    """What the rank `source` sends: a tensor of the shape, dtype and device of `like`, or of a
+    shape that is given with a dtype (float32 if it is None) and a device (the default one)."""
+    if isinstance(like, Tensor):
+        shape, kind, where = like.shape, like.dtype, like.device
+    else:
+        shape = tuple(like)
+        kind = dtypes.float32 if dtype is None else dtype_of(dtype)
+        where = default_device() if device is None else find_device(device)
+    group = current()
+    _check_rank("recv", "source", source, group)
+    _check_other("recv", source, group)
+    request = Request("recv", kind, shape, peer=source, tag=tag)
+    return from_node(transferred(group, request, None, shape, where))
+
+
+def barrier() -> None:
+    """Wait until every rank has called this.
+
+    >>> import treadle as td
+    >>> td.distributed.barrier()
+    """
+    group = current()
+    if group.size > 1:
+        group.wait(group.start(Request("barrier", dtypes.uint8, ()), None, None))
+
+
+# --- what is given -------------------------------------------------------------------------------
+
+
+def _group_for(name: str, x: Any) -> Group:
+    if not isinstance(x, Tensor):
+        raise TypeError(f"{name} takes a tensor, not {type(x).__name__}: td.asarray(…) makes one")
+    if within.get() is not None:
+        raise ShapeError(f"{name} has no rule for td.vmap: call it outside the mapped function")
+    return current()
+
+
+def _check_reduction(name: str, x: Tensor, op: str) -> None:
+    if op not in REDUCTIONS:
+        raise ValueError(f"the reductions of {name} are {', '.join(REDUCTIONS)}, not {op!r}")
+    kind = x.dtype.kind
+    if op == "mean" and kind not in ("float", "complex"):
+        raise DtypeError(f"a mean of {x.dtype} is a fraction: cast it first, as x.to(td.float32)")
+    if kind == "bool" and op in ("sum", "product"):
+        raise DtypeError(
+            f'a {op} of bool has another dtype: cast it first; "max" says whether any rank has '
+            'True, "min" whether all have'
+        )
+    if kind == "complex" and op in ("min", "max"):
+        raise DtypeError(f"complex numbers have no order for {op!r}")
+
+
+def _check_rank(name: str, what: str, rank: int, group: Group) -> None:
+    if not isinstance(rank, int) or isinstance(rank, bool) or not 0 <= rank < group.size:
+        raise ValueError(f"{what} of {name} is a rank from 0 to {group.size - 1}, not {rank!r}")
+
+
+def _check_other(name: str, rank: int, group: Group) -> None:
+    if rank == group.rank:
+        raise ValueError(f"{name} is between two ranks, and rank {rank} is this one")
+
+
+def _axis(name: str, x: Tensor, axis: int) -> int:
+    if not -len(x.shape) <= axis < len(x.shape):
+        raise ShapeError(f"{name} along axis {axis} of a tensor of shape {x.shape}")
+    return axis % len(x.shape)
+
+
+def _parts(name: str, x: Tensor, axis: int, size: int) -> Tensor:
+    """The parts of a tensor along an axis, as the first axis of another."""
+    axis = _axis(name, x, axis)
+    extent = x.shape[axis]
+    if extent % size:
+        raise ShapeError(
+            f"{name} cuts axis {axis} into {size} equal parts, one for each rank, and it has "
+            f"{extent} elements (shape {x.shape})"
+        )
+    split = x.reshape((*x.shape[:axis], size, extent // size, *x.shape[axis + 1 :]))
+    return _moved(split, axis, 0)
+
+
+def _joined(x: Tensor, axis: int) -> Tensor:
+    """Parts along the first axis, one after the other along an axis of the parts."""
+    count, *shape = x.shape
+    shape[axis] *= count
+    return _moved(x, 0, axis).reshape(tuple(shape))
+
+
+def _moved(x: Tensor, source: int, target: int) -> Tensor:
+    axes = [axis for axis in range(len(x.shape)) if axis != source]
+    axes.insert(target, source)
+    made: Tensor = x.permute(*axes)
+    return made
+
+
+# --- derivatives ---------------------------------------------------------------------------------
+
+
+def _run(group: Group, request: Request, x: Tensor, shape: tuple[int, ...]) -> Tensor:
+    """A collective's result, under way. Of a single rank it is a copy."""
+    if group.size == 1:
+        return x.clone().reshape(shape)
+    return from_node(transferred(group, request, x._node, shape, x.device))
+
+
+def _reduced(group: Group, kind: str, x: Tensor, op: str, shape: Any, peer: Any = None) -> Tensor:
+    """A reduction, in a dtype that backends compute with."""
+    wide = _reducible(x.dtype)
+    given = x if wide is x.dtype else x.to(wide)
+    request = Request(kind, wide, given.shape, op, peer)
+    made = _run(group, request, given, shape)
+    return made if wide is x.dtype else made.to(x.dtype)
+
+
+def _reducible(dtype: DType) -> DType:
+    if dtype in _HALVES:
+        return dtypes.float32
+    return dtypes.uint8 if dtype.kind == "bool" else dtype
+
+
+def _all_reduced(group: Group, x: Tensor, op: str) -> Tensor:
+    made: Tensor = _AllReduce.apply(x, group, op)
+    return made
+
+
+def _scattered(group: Group, parts: Tensor, op: str) -> Tensor:
+    made: Tensor = _ReduceScatter.apply(parts, group, op)
+    return made
+
+
+class _AllReduce(Function):
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, group: Group, op: str) -> Tensor:
+        made = _reduced(group, "all_reduce", x, op, x.shape)
+        ctx.group, ctx.op = group, op
+        if op != "sum" and ctx.needs_input_grad[0]:
+            ctx.save_for_backward(x, made)
+        return made
+
+    @staticmethod
+    def backward(ctx: Any, g: Tensor) -> Any:
+        group: Group = ctx.group
+        total = _all_reduced(group, g, "sum")
+        if ctx.op == "sum":
+            return total, None, None
+        x, made = ctx.saved_tensors
+        if ctx.op == "product":
+            return total * _others_product(group, x), None, None
+        # The ranks that have the minimum or maximum share its gradient.
+        chosen = (x == made).to(x.dtype)
+        return total * chosen / _all_reduced(group, chosen, "sum"), None, None
+
+
+def _others_product(group: Group, x: Tensor) -> Tensor:
+    """The product of the other ranks' elements, which may be 0."""
+    every = _Gather.apply(x, group)
+    made = None
+    for rank in range(group.size):
+        if rank != group.rank:
+            made = every[rank] if made is None else made * every[rank]
+    if made is None:
+        return x.detach() * 0 + 1
+    others: Tensor = made.conj() if x.dtype.is_complex else made
+    return others
+
+
+class _Gather(Function):
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, group: Group) -> Tensor:
+        ctx.group = group
+        request = Request("all_gather", x.dtype, x.shape)
+        return _run(group, request, x, (group.size, *x.shape))
+
+    @staticmethod
+    def backward(ctx: Any, g: Tensor) -> Any:
+        return _scattered(ctx.group, g, "sum"), None
+
+
+class _ReduceScatter(Function):
+    @staticmethod
+    def forward(ctx: Any, parts: Tensor, group: Group, op: str) -> Tensor:
+        ctx.group, ctx.op = group, op
+        return _reduced(group, "reduce_scatter", parts, op, parts.shape[1:])
+
+    @staticmethod
+    def backward(ctx: Any, g: Tensor) -> Any:
+        if ctx.op != "sum":
+            raise AutogradError(
+                f"reduce_scatter of {ctx.op!r} has no gradient: use all_reduce, and take this "
+                "rank's part"
+            )
+        return _Gather.apply(g, ctx.group), None, None
+
+
+class _Broadcast(Function):
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, group: Group, root: int) -> Tensor:
+        ctx.group, ctx.root = group, root
+        return _run(group, Request("broadcast", x.dtype, x.shape, peer=root), x, x.shape)
+
+    @staticmethod
+    def backward(ctx: Any, g: Tensor) -> Any:
+        return _Reduce.apply(g, ctx.group, ctx.root), None, None
+
+
+class _Reduce(Function):
+    """The sum on one rank, and zeros on the others."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, group: Group, root: int) -> Tensor:
+        ctx.group, ctx.root = group, root
+        made = _reduced(group, "reduce", x, "sum", x.shape, root)
+        return made if group.rank == root else zeros(x.shape, dtype=x.dtype, device=x.device)
+
+    @staticmethod
+    def backward(ctx: Any, g: Tensor) -> Any:
+        return _Broadcast.apply(g, ctx.group, ctx.root), None, None
+
+
+class _Exchange(Function):
+    @staticmethod
+    def forward(ctx: Any, parts: Tensor, group: Group) -> Tensor:
+        ctx.group = group
+        return _run(group, Request("all_to_all", parts.dtype, parts.shape), parts, parts.shape)
+
+    @staticmethod
+    def backward(ctx: Any, g: Tensor) -> Any:
+        return _Exchange.apply(g, ctx.group), None

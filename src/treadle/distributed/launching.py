@@ -1,0 +1,304 @@
+"""`treadle launch`: starting the processes, showing what they print, and ending all of them."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import secrets
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+from treadle.core.errors import DistributedError
+from treadle.distributed import environment
+from treadle.distributed.store import KILLED, Progress, Store
+
+# How long processes have to end by themselves after the first one has failed, and then after they
+# were asked to.
+_GRACE, _ASKED = 5.0, 3.0
+_LOOK = 0.02
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """What is to be run."""
+
+    count: int
+    script: Sequence[str]  # with its arguments; "-m" first for a module
+    backend: str
+    hosts: Sequence[str] = ()
+    prefix: bool = True
+    variables: Mapping[str, str] | None = None
+
+
+def run(launch: Launch, say: Callable[[str], None]) -> int:
+    """Run it; the exit status: 0 if all ranks have ended with 0, else 1 (130 after Ctrl-C)."""
+    failures: list[Progress] = []
+
+    def changed(progress: Progress) -> None:
+        if progress.ended:
+            failures.append(progress)
+
+    host = "127.0.0.1" if not launch.hosts else ""
+    key = secrets.token_hex(16)
+    store = Store(launch.count, host, 0, key, changed)
+    output = _Output(host, key, launch)
+    address = "127.0.0.1" if not launch.hosts else _own_name()
+    variables = {
+        **os.environ,
+        **(launch.variables or {}),
+        environment.STORE: f"{address}:{store.port}",
+        environment.KEY: key,
+        environment.OUTPUT: f"{address}:{output.port}",
+        environment.BACKEND: launch.backend,
+        "WORLD_SIZE": str(launch.count),
+    }
+    variables.setdefault("TREADLE_CPU_THREADS", str(max((os.cpu_count() or 1) // launch.count, 1)))
+    for name in ("RANK", "LOCAL_RANK", "LOCAL_WORLD_SIZE"):
+        variables.pop(name, None)
+    starter = _STARTERS[launch.backend]
+    processes = starter(launch, variables)
+    try:
+        status = _watched(processes, failures)
+    except KeyboardInterrupt:
+        _end(processes, signal.SIGINT)
+        status = 130
+    finally:
+        _end(processes, signal.SIGTERM)
+    for each in processes:
+        each.drain()
+    output.drain()
+    if status == 130:
+        say("stopped")
+        return 130
+    return _said(store, processes, failures, status, say)
+
+
+class _Output:
+    """Shows what ranks print, line by line."""
+
+    def __init__(self, host: str, key: str, launch: Launch) -> None:
+        self._key = key
+        self._prefix = f"[{{:{len(str(launch.count - 1))}}}] " if launch.prefix else ""
+        self._socket = socket.create_server((host, 0), backlog=2 * launch.count)
+        self.port: int = self._socket.getsockname()[1]
+        self._readers: list[threading.Thread] = []
+        threading.Thread(target=self._accept, name="treadle output", daemon=True).start()
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                found, _ = self._socket.accept()
+            except OSError:
+                return
+            reader = threading.Thread(target=self._show, args=(found,), daemon=True)
+            self._readers.append(reader)
+            reader.start()
+
+    def _show(self, found: socket.socket) -> None:
+        with found, found.makefile("rb") as lines:
+            try:
+                hello = json.loads(lines.readline())
+                if hello["key"] != self._key:
+                    return
+                target = sys.stdout if hello["stream"] == 1 else sys.stderr
+                _show(lines, target, self._prefix.format(hello["rank"]))
+            except (OSError, ValueError, KeyError, TypeError):
+                return  # what is not a rank's, or breaks
+
+    def drain(self) -> None:
+        """Show the last lines."""
+        self._socket.close()
+        for reader in self._readers:
+            reader.join(2.0)
+
+
+class _Process:
+    """A process that is a rank, or starts all of them (then its rank is None). What it prints
+    itself, before a rank is connected, is shown as it is."""
+
+    def __init__(
+        self, command: Sequence[str], variables: Mapping[str, str], rank: int | None
+    ) -> None:
+        self.rank = rank
+        self._process = subprocess.Popen(
+            [*command], env=dict(variables), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE, start_new_session=True,
+        )  # fmt: skip
+        self._readers = [
+            threading.Thread(target=_show, args=(pipe, target, ""), daemon=True)
+            for pipe, target in (
+                (self._process.stdout, sys.stdout), (self._process.stderr, sys.stderr)
+            )
+        ]  # fmt: skip
+        for reader in self._readers:
+            reader.start()
+
+    @property
+    def status(self) -> int | None:
+        """The exit status; None while it runs."""
+        return self._process.poll()
+
+    def signal(self, number: int) -> None:
+        """Send a signal to it and to what it has started."""
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self._process.pid, number)
+
+    def drain(self) -> None:
+        """Show its last lines."""
+        for reader in self._readers:
+            reader.join(2.0)
+
+
+_showing = threading.Lock()
+
+
+def _show(pipe: IO[bytes], target: Any, prefix: str) -> None:
+    """Show lines as they come, whole."""
+    for line in pipe:
+        text = line.decode(errors="replace")
+        with _showing:
+            target.write(prefix + text if text.endswith("\n") else prefix + text + "\n")
+            target.flush()
+
+
+def _watched(processes: Sequence[_Process], failures: Sequence[Progress]) -> int:
+    """Wait until all have ended, by themselves or because one has failed."""
+    until: float | None = None
+    while True:
+        found = [each.status for each in processes]
+        if all(status is not None for status in found):
+            return int(any(found))
+        if until is None and (failures or any(found)):
+            until = time.monotonic() + _GRACE
+        if until is not None and time.monotonic() > until:
+            return 1
+        time.sleep(_LOOK)
+
+
+def _end(processes: Sequence[_Process], number: int) -> None:
+    """End what still runs: ask, and then do not."""
+    if all(each.status is not None for each in processes):
+        return
+    for each in processes:
+        each.signal(number)
+    until = time.monotonic() + _ASKED
+    while any(each.status is None for each in processes) and time.monotonic() < until:
+        time.sleep(_LOOK)
+    for each in processes:
+        each.signal(signal.SIGKILL)
+    while any(each.status is None for each in processes):
+        time.sleep(_LOOK)
+
+
+def _said(
+    store: Store,
+    processes: Sequence[_Process],
+    failures: Sequence[Progress],
+    status: int,
+    say: Callable[[str], None],
+) -> int:
+    """Say how it has ended."""
+    ends = {each.rank: each.status for each in processes if each.rank is not None}
+    if failures:
+        first = failures[0]
+        reason = first.ended or ""
+        code = ends.get(first.rank)
+        if reason == KILLED and code is not None and code < 0:
+            reason = f"it was ended by {signal.Signals(-code).name}"
+        elif reason == KILLED and code:
+            reason = f"it ended itself with exit status {code}"
+        where = f" (its last operation: {first.last})" if first.last else ""
+        others = sorted({each.rank for each in failures} - {first.rank})
+        rest = f"; then rank{'s' * (len(others) > 1)} {_listed(others)} ended" if others else ""
+        say(f"rank {first.rank} failed first: {reason}{where}{rest}")
+        return 1
+    found = store.progress()
+    absent = [each.rank for each in found if each.ended is None]
+    if status and len(absent) == len(found):
+        say("no process has begun: see above what starting them has printed")
+    elif status:
+        say(f"a process ended with an exit status other than 0: {ends or 'see above'}")
+    elif not any(each.is_initialized for each in found) and len(found) > 1:
+        say(
+            f"the script has not called td.distributed.init(): {len(found)} processes ran, each by "
+            "itself"
+        )
+    return int(bool(status))
+
+
+def _listed(numbers: Sequence[int]) -> str:
+    return ", ".join(map(str, numbers))
+
+
+def _own_name() -> str:
+    return socket.gethostname()
+
+
+# --- how processes are started -------------------------------------------------------------------
+
+
+def _worker(launch: Launch) -> list[str]:
+    return [sys.executable, "-m", "treadle.distributed.worker", *launch.script]
+
+
+def _mpi(launch: Launch, variables: dict[str, str]) -> list[_Process]:
+    """All ranks by mpiexec."""
+    mpiexec = _mpiexec()
+    # An mpiexec ends all processes as soon as one has ended: nobody could say why.
+    is_hydra = _is_hydra(mpiexec)
+    options = ["-disable-auto-cleanup"] if is_hydra else []
+    if launch.hosts:
+        options += ["-hosts" if is_hydra else "--host", ",".join(launch.hosts)]
+    command = [mpiexec, *options, "-n", str(launch.count), *_worker(launch)]
+    return [_Process(command, variables, None)]
+
+
+def _plain(launch: Launch, variables: dict[str, str]) -> list[_Process]:
+    """Each rank as a process of its own."""
+    if launch.hosts:
+        raise DistributedError(
+            "processes on several hosts are started by mpiexec (--backend mpi), srun or torchrun, "
+            "whose variables td.distributed.init() knows"
+        )
+    return [
+        _Process(
+            _worker(launch),
+            {
+                **variables, "RANK": str(rank), "LOCAL_RANK": str(rank),
+                "LOCAL_WORLD_SIZE": str(launch.count),
+            },
+            rank,
+        )
+        for rank in range(launch.count)
+    ]  # fmt: skip
+
+
+_STARTERS = {"mpi": _mpi, "nccl": _plain}
+
+
+def _mpiexec() -> str:
+    """The mpiexec of this Python's environment, or of the system."""
+    own = Path(sys.executable).parent / "mpiexec"
+    found = str(own) if own.exists() else shutil.which("mpiexec")
+    if found is None:
+        raise DistributedError(
+            "mpiexec, which starts the processes, is not here: pip install mpich mpi4py, or the "
+            "system's MPI"
+        )
+    return found
+
+
+def _is_hydra(mpiexec: str) -> bool:
+    """Whether it is MPICH's (Intel's is too), not Open MPI's."""
+    found = subprocess.run([mpiexec, "--version"], capture_output=True, text=True, check=False)
+    return "HYDRA" in found.stdout.upper() or "Intel" in found.stdout

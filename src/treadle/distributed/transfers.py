@@ -1,0 +1,178 @@
+"""Tensors through collectives: nodes that start operations, and nodes that wait for them.
+
+A collective is started where it is called. Its input is computed, the operation begins, and what
+the call returns is a node that is computed when a value is read: only that waits. In a trace of
+`td.compile` both become work of the host's in the recording, in the order of the program, so a
+replay starts and awaits its operations anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from treadle.distributed.group import Group
+from treadle.distributed.operation import HostMemory, Operation
+from treadle.distributed.request import Request
+from treadle.drivers.base import Buffer
+from treadle.graph.calls import call
+from treadle.graph.node import Node
+from treadle.graph.realize import realize
+from treadle.kernels.launching import new
+from treadle.runtime.arrays import DeviceArray
+from treadle.runtime.devices import Device
+
+# The operations whose result is where their input was.
+IN_PLACE = ("all_reduce", "reduce", "broadcast")
+
+
+class Transfer:
+    """One collective of the program: in a compiled function it has an operation at each replay."""
+
+    __hash__ = None  # type: ignore[assignment]  # the calls of a node that has it are not recorded
+
+    def __init__(self, group: Group, request: Request, shape: tuple[int, ...]) -> None:
+        self.group = group
+        self.request = request
+        self.shape = shape  # of the result
+        self.name = request.kind
+        self.operation: Operation | None = None
+        self.memory: Any = None  # of the operations that are recorded, which keep it
+
+    def begin(self, given: Any, result: Any) -> None:
+        """Start an operation; one that has not been waited for ends first."""
+        if self.operation is not None:
+            self.end()
+        self.operation = self.group.start(self.request, given, result)
+
+    def end(self) -> None:
+        """Wait for the operation."""
+        if self.operation is not None:
+            self.group.wait(self.operation)
+            self.operation = None
+
+
+def transferred(
+    group: Group, request: Request, x: Node | None, shape: tuple[int, ...], device: Device
+) -> Node:
+    """The node of a collective's result, which is under way."""
+    transfer = Transfer(group, request, shape)
+    assert group.backend is not None
+    if not group.backend.on_host:
+        raise AssertionError("a backend whose memory is the device's is given arrays")
+    sources = () if x is None else (x,)
+    if device.traits.host_memory:
+        begun = call(_begin, sources, shape, request.dtype, (transfer, device), device)
+        realize([begun])
+        return call(_end, (begun,), shape, request.dtype, (transfer,))
+    if x is None:
+        _begin_staged(transfer, None)
+    else:
+        realize([call(_read, (x,), (0,), request.dtype, (transfer,))])
+    return call(_end_staged, (), shape, request.dtype, (transfer, device), device)
+
+
+# --- devices whose memory is the host's ----------------------------------------------------------
+
+
+def _begin(*arguments: Any) -> DeviceArray:
+    """The result's memory, once the operation on it has been given to the stream."""
+    *arrays, transfer, device = arguments
+    request: Request = transfer.request
+    if arrays and arrays[0].key.imagined:
+        return new(arrays[0], request.dtype, *transfer.shape)
+    result = DeviceArray.allocate(device, request.dtype, transfer.shape)
+    stream = device.default_stream.handle
+    given = None
+    if arrays:
+        # The input may be overwritten before the operation has ended.
+        (x,) = arrays
+        given = result if request.kind in IN_PLACE else new(x, request.dtype, *x.shape)
+        _copy(stream, x, given)
+    buffers = [array.buffer for array in (given, result) if array is not None and array.size]
+    stream.call_host(_Work(transfer, transfer.begin, (given, result)), buffers)
+    return result
+
+
+def _end(result: DeviceArray, transfer: Transfer) -> DeviceArray:
+    """The result, once the operation has ended."""
+    if result.key.imagined:
+        return result
+    stream = result.device.default_stream.handle
+    buffers = [result.buffer] if result.size else []
+    stream.call_host(_Work(transfer, transfer.end, None), buffers)
+    return result
+
+
+class _Work:
+    """The host's part of an operation on a stream."""
+
+    def __init__(self, transfer: Transfer, work: Callable[..., None], arrays: Any) -> None:
+        self.name = transfer.name
+        self._work = work
+        self._arrays = arrays  # they are held as long as a recording may start the operation
+
+    def __call__(self) -> None:
+        """Start, or wait."""
+        if self._arrays is None:
+            self._work()
+            return
+        given, result = self._arrays
+        self._work(None if given is None or given is result else _memory(given), _memory(result))
+
+
+def _memory(array: DeviceArray) -> HostMemory:
+    """The bytes of an array, which is kept alive."""
+    if not array.size:
+        return HostMemory(np.empty(0, np.uint8), array)
+    first = array.offset * array.dtype.itemsize
+    count = array.size * array.dtype.itemsize
+    return HostMemory(np.frombuffer(array.buffer.host_bytes(), np.uint8, count, first), array)
+
+
+def _copy(stream: Any, source: DeviceArray, target: DeviceArray) -> None:
+    if source.size:
+        item = source.dtype.itemsize
+        buffers: tuple[Buffer, int, Buffer, int] = (
+            source.buffer, source.offset * item, target.buffer, target.offset * item,
+        )  # fmt: skip
+        stream.copy(*buffers, source.size * item)
+
+
+# --- other devices: through the host -------------------------------------------------------------
+
+
+def _read(x: DeviceArray, transfer: Transfer) -> DeviceArray:
+    """Read the input and start. The result is nothing: the node is there to be computed."""
+    if x.key.imagined:
+        return new(x, transfer.request.dtype, 0)
+    host = np.empty(x.size * x.dtype.itemsize, np.uint8)
+    if x.size:
+        stream = x.device.default_stream.handle
+        stream.read(x.buffer, x.offset * x.dtype.itemsize, host.data)
+    _begin_staged(transfer, host)
+    return new(x, transfer.request.dtype, 0)
+
+
+def _begin_staged(transfer: Transfer, host: np.ndarray[Any, Any] | None) -> None:
+    request = transfer.request
+    if request.kind in IN_PLACE:
+        given, result = None, host
+    else:
+        count = int(np.prod(transfer.shape, dtype=np.int64))
+        given, result = host, np.empty(count * request.dtype.itemsize, np.uint8)
+    transfer.memory = result
+    transfer.begin(None if given is None else HostMemory(given, None), HostMemory(result, None))
+
+
+def _end_staged(transfer: Transfer, device: Device) -> DeviceArray:
+    """The result on the device, once the operation has ended."""
+    transfer.end()
+    result = DeviceArray.allocate(device, transfer.request.dtype, transfer.shape)
+    host, transfer.memory = transfer.memory, None
+    if result.size:
+        stream = device.default_stream.handle
+        stream.write(result.buffer, result.offset * result.dtype.itemsize, host.data)
+    return result

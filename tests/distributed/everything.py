@@ -1,0 +1,20 @@
+"""Run by `treadle launch` on each number of ranks: the checks of this folder, in one process each."""
+
+import sys
+
+import derived
+import drawn
+
+import treadle as td
+from treadle import distributed as dist
+
+device, seed, count = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+dist.init()
+assert td.default_device().id.startswith(device), td.default_device().id
+drawn.run(seed, count)
+derived.refused()
+derived.unordered()
+if device == "cpu":
+    derived.gradients(seed)
+    derived.compiled(seed)
+print("right", dist.rank(), "of", dist.size(), "through", dist.backend())

@@ -1,0 +1,44 @@
+"""Run by `treadle launch`: ways in which ranks fail."""
+
+import os
+import signal
+import sys
+import time
+
+import treadle as td
+from treadle import distributed as dist
+
+mode = sys.argv[1]
+print("pid", os.getpid(), flush=True)
+if mode == "forgotten":
+    dist.all_reduce(td.ones(2))
+if mode == "unused":
+    sys.exit(0)
+dist.init(timeout=1.5, check=mode.startswith("check"))
+rank = dist.rank()
+x = td.ones(3) * (rank + 1)
+dist.barrier()
+first = dist.all_reduce(x)
+if rank == 1:
+    if mode == "raised":
+        raise ZeroDivisionError("one over nothing")
+    if mode == "busy":
+        raise KeyError("gone")
+    if mode == "killed":
+        os.kill(os.getpid(), signal.SIGKILL)
+    if mode == "exit":
+        sys.exit(3)
+    if mode == "left":
+        sys.exit(0)
+    if mode in ("late", "recv"):
+        time.sleep(60)
+    if mode == "check-shape":
+        x = td.ones(4)
+    if mode == "check-order":
+        dist.broadcast(x)
+if mode == "busy":
+    time.sleep(60)
+    raise SystemExit(0)
+if mode == "recv" and rank == 0:
+    print(dist.recv(x, 1).tolist())
+print(rank, dist.all_reduce(x).tolist())
