@@ -20,7 +20,7 @@ ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src" / "treadle"
 
 CLEAN = (
-    "actors", "autograd", "cli", "codegen", "core", "cuda_cpp", "data", "drivers", "formats",
+    "actors", "autograd", "cli", "codegen", "core", "cuda_cpp", "data", "distributed", "drivers", "formats",
     "graph", "ir", "kernels", "lang", "nn", "optim", "quant", "runtime", "stencils", "tensor",
 )  # fmt: skip
 

@@ -440,7 +440,7 @@ PAGES = (
         "td.distributed",
         "Several processes that compute together. "
         "The guide: [several processes](../guides/distributed.md).",
-        (Section("Ranks and collectives", _room("distributed", "distributed.DistributedError")),),
+        (Section("Ranks and collectives", _room("distributed")),),
     ),
     Page(
         "actors",

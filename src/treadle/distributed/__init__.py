@@ -7,7 +7,6 @@ libraries in the order of the program, and says what is wrong when a process is 
 from treadle.core.deferred_imports import exports
 
 NAMES = {
-    "treadle.core.errors": "DistributedError",
     "treadle.distributed.collectives": (
         "all_gather all_reduce all_to_all barrier broadcast recv reduce_scatter send"
     ),

@@ -5,7 +5,6 @@ MPI or NCCL move the data. What is here starts processes and ends them, gives te
 libraries in the order of the program, and says what is wrong when a process is missing.
 """
 
-from treadle.core.errors import DistributedError as DistributedError
 from treadle.distributed.collectives import all_gather as all_gather
 from treadle.distributed.collectives import all_reduce as all_reduce
 from treadle.distributed.collectives import all_to_all as all_to_all
@@ -22,7 +21,6 @@ from treadle.distributed.group import rank as rank
 from treadle.distributed.group import size as size
 
 __all__ = [
-    "DistributedError",
     "all_gather",
     "all_reduce",
     "all_to_all",

@@ -106,8 +106,8 @@ def _store(names: Names, variables: Mapping[str, str]) -> tuple[tuple[str, int] 
     address, port = variables.get("MASTER_ADDR", ""), variables.get("MASTER_PORT", "")
     if address and port:
         # An agent of torchrun's has its own store at that port.
-        beside = variables.get("TORCHELASTIC_USE_AGENT_STORE", "").lower() == "true"
-        return (address, _number(variables, "MASTER_PORT") + beside), False
+        is_taken = variables.get("TORCHELASTIC_USE_AGENT_STORE", "").lower() == "true"
+        return (address, _number(variables, "MASTER_PORT") + is_taken), False
     if names.job and names.job in variables:
         job = _number(variables, names.job)
         nodes = variables.get("SLURM_STEP_NODELIST") or variables.get("SLURM_JOB_NODELIST", "")

@@ -254,7 +254,7 @@ def _worker(launch: Launch) -> list[str]:
 def _mpi(launch: Launch, variables: dict[str, str]) -> list[_Process]:
     """All ranks by mpiexec."""
     mpiexec = _mpiexec()
-    # An mpiexec ends all processes as soon as one has ended: nobody could say why.
+    # An mpiexec ends all processes as soon as one has ended: no other could say why.
     is_hydra = _is_hydra(mpiexec)
     options = ["-disable-auto-cleanup"] if is_hydra else []
     if launch.hosts:

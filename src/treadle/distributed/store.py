@@ -57,7 +57,7 @@ class _Connection:
         self._sending = threading.Lock()
 
     def send(self, message: dict[str, Any]) -> None:
-        """Send a message; one that has gone is no error here."""
+        """Send a message; one that has gone raises nothing here."""
         with contextlib.suppress(OSError), self._sending:
             self.socket.sendall(json.dumps(message).encode() + b"\n")
 
