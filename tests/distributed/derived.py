@@ -1,6 +1,7 @@
 """Gradients of collectives, and collectives in compiled functions, beside formulas."""
 
 import numpy as np
+import pytest
 
 import treadle as td
 from treadle import distributed as dist
@@ -50,8 +51,8 @@ def gradients(seed):
     x = td.asarray(xs[rank].copy()).requires_grad_()
     (first,) = td.autograd.grad((dist.all_reduce(x**3) * x).sum(), [x], create_graph=True)
     first.sum().backward()
-    # f = sum over ranks of S x_r with S the sum of x_s^3, g_r = S + 3 x_r^2 T with T the sum of x_s,
-    # and the sum of all g is size S + 3 S2 T with S2 the sum of squares.
+    # f = sum over ranks of S x_r, with S the sum of all x_s^3; g_r = S + 3 x_r^2 T, with T the sum
+    # of all x_s; so the sum of all g is size S + 3 S2 T, with S2 the sum of squares.
     t, s2, mine = xs.sum(0), (xs**2).sum(0), xs[rank]
     close(x.grad, size * 3 * mine**2 + 3 * s2 + 6 * mine * t, "twice")
 
@@ -149,9 +150,5 @@ def refused():
         (ValueError, "td.vmap", lambda: td.vmap(dist.all_reduce)(td.ones((2, 2)))),
     ]  # fmt: skip
     for kind, words, call in bad:
-        try:
+        with pytest.raises(kind, match=words):
             call()
-        except kind as error:
-            assert words in str(error), str(error)
-        else:
-            raise AssertionError(words)

@@ -1,5 +1,4 @@
-"""Drawn collectives, alike on all ranks, each beside NumPy's for all ranks' inputs, which every rank
-can draw."""
+"""Drawn collectives, the same ones on all ranks, each beside NumPy's for all ranks' inputs."""
 
 import ml_dtypes
 import numpy as np

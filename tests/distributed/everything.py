@@ -1,4 +1,4 @@
-"""Run by `treadle launch` on each number of ranks: the checks of this folder, in one process each."""
+"""Run by `treadle launch` on some number of ranks: the checks of this folder."""
 
 import sys
 

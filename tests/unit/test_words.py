@@ -20,8 +20,9 @@ ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src" / "treadle"
 
 CLEAN = (
-    "actors", "autograd", "cli", "codegen", "core", "cuda_cpp", "data", "distributed", "drivers", "formats",
-    "graph", "ir", "kernels", "lang", "nn", "optim", "quant", "runtime", "stencils", "tensor",
+    "actors", "autograd", "cli", "codegen", "core", "cuda_cpp", "data", "distributed", "drivers",
+    "formats", "graph", "ir", "kernels", "lang", "nn", "optim", "quant", "runtime", "stencils",
+    "tensor",
 )  # fmt: skip
 
 # What is wrong in a comment or docstring, wherever it stands, and what to write.

@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 from dataclasses import replace
+from functools import partial
 from importlib import import_module
 from typing import Any
 
@@ -17,6 +18,7 @@ from treadle.core.errors import DistributedError
 from treadle.distributed import environment, lifecycle
 from treadle.distributed.backends import BACKENDS
 from treadle.distributed.backends.base import Backend, Meeting
+from treadle.distributed.checks import compare
 from treadle.distributed.client import Client
 from treadle.distributed.environment import Launched
 from treadle.distributed.operation import Operation
@@ -70,7 +72,9 @@ class Group:
             operation = Operation(request, number, given, result)
             self._last = operation
             if self.check and not request.is_between_two:
-                self._compare(operation)
+                assert self.client is not None
+                ask = partial(self._ask, operation)
+                compare(operation, self.rank, self.size, self.client, ask)
             self._unfinished = [each for each in self._unfinished if not each.is_ended]
             self._unfinished.append(operation)
             backend.start(operation)
@@ -88,7 +92,7 @@ class Group:
             self._raise_failure(operation)
             raise operation.error
 
-    def ask(self, key: str, operation: Operation) -> Any:
+    def _ask(self, operation: Operation, key: str) -> Any:
         """A value that another rank gives for an operation, waited for like the operation."""
         assert self.client is not None
         until = time.monotonic() + self.timeout
@@ -108,13 +112,6 @@ class Group:
             self.rank, self._started, "" if last is None else str(last),
             last is None or last.is_ended, is_initialized=True,
         )  # fmt: skip
-
-    def _compare(self, operation: Operation) -> None:
-        """Compare an operation with what the other ranks start."""
-        from treadle.distributed.checks import compare  # only in debug mode
-
-        assert self.client is not None
-        compare(self, self.client, operation)
 
     # ------------------------------------------------------------------ what goes wrong
 
