@@ -29,7 +29,9 @@ from treadle.cuda_cpp.source.preprocessor import preprocess
 
 _SECONDS = 15  # of the processor, for one kernel on one target
 _BLOCK, _DYNAMIC = 256, 4096  # threads, and bytes of `extern __shared__`
-_ALL_64 = frozenset({"float16", "float64", "int64", "float_atomics", "int64_atomics", "subgroups"})
+_ALL_64 = frozenset({
+    "float16", "float64", "int64", "float_atomics", "int64_atomics", "device_fences", "subgroups",
+})  # fmt: skip
 TARGETS: dict[str, Target] = {
     "browser": find_target("wgsl").generic,
     # What a desktop's card offers through wgpu-native.

@@ -24,7 +24,7 @@ from treadle.ir.intervals import LARGEST_EXTENT
 from treadle.ir.passes import whole_subgroups
 from treadle.ir.passes.access import buffer_access
 from treadle.ir.passes.array_variables import resolve_items
-from treadle.ir.passes.barriers import with_fences_as_barriers
+from treadle.ir.passes.barriers import has_fences, with_fences_as_barriers
 from treadle.ir.passes.bounds import drop_provable_checks
 from treadle.ir.passes.converge import converge, has_masks
 from treadle.ir.passes.fold import fold, specialize
@@ -63,12 +63,12 @@ def lower(kernel: n.Kernel, options: Options, target: Target) -> Lowered:
     if not record.has_stages:
         kernel = without_stages(kernel)
     try:
-        kernel, sites = _with_uniform_barriers(kernel, options, record, stops=True)
+        kernel, sites = _with_uniform_barriers(kernel, options, record, target, stops=True)
     except CompileError:
         if not _asserts_always(kernel):
             raise
         # A failed assertion then does not stop its thread: the others could not pass a barrier.
-        kernel, sites = _with_uniform_barriers(kernel, options, record, stops=False)
+        kernel, sites = _with_uniform_barriers(kernel, options, record, target, stops=False)
     kernel = fold(drop_provable_checks(kernel))
     return replace(record.arrange(kernel, target), sites=sites)
 
@@ -113,7 +113,7 @@ def for_block(kernel: n.Kernel, block: Dim3, shared_bytes: int, limits: Limits) 
 
 
 def _with_uniform_barriers(
-    kernel: n.Kernel, options: Options, record: TargetRecord, *, stops: bool
+    kernel: n.Kernel, options: Options, record: TargetRecord, target: Target, *, stops: bool
 ) -> tuple[n.Kernel, tuple[ReportSite, ...]]:
     """The kernel with its reports, and with barriers that all threads provably reach."""
     kernel, sites = instrument(kernel, options.check, stops=stops)
@@ -128,16 +128,28 @@ def _with_uniform_barriers(
     if has_masks(kernel) and (not record.is_cuda or returns_before_barrier(kernel)):
         kernel = fold(_converged(kernel, options))
     if not record.has_fences:
-        kernel = with_fences_as_barriers(kernel)
+        of_device = record.has_device_barriers(target)
+        kernel = with_fences_as_barriers(kernel, of_device=of_device)
+        if kernel.trusting and has_fences(kernel):
+            masked = with_fences_as_barriers(kernel, of_device=of_device, divided=True)
+            try:
+                return _reached_by_all(masked, options), sites
+            except CompileError:
+                pass  # the printer refuses the fence
+    return _reached_by_all(kernel, options), sites
+
+
+def _reached_by_all(kernel: n.Kernel, options: Options) -> n.Kernel:
+    """The kernel with barriers that all threads of a block provably reach."""
     kernel = predicate_returns(kernel)
     also_written = _written_under_other_names(kernel, options)
     if kernel.trusting:
         try:
-            return with_uniform_loads(kernel, also_written), sites
+            return with_uniform_loads(kernel, also_written)
         except CompileError as refusal:
-            return with_masked_barriers(kernel, also_written, refusal), sites
+            return with_masked_barriers(kernel, also_written, refusal)
     check_barriers(kernel, also_written=also_written)
-    return kernel, sites
+    return kernel
 
 
 def _converged(kernel: n.Kernel, options: Options) -> n.Kernel:

@@ -86,6 +86,10 @@ class TargetRecord:
     has_fences: bool = True
     """Whether memory is ordered by fences; if not, only barriers do, and replace them."""
 
+    has_device_barriers: Callable[[Target], bool] = lambda target: False
+    """Whether barriers order memory that blocks exchange, on devices with certain features: then
+    they may replace fences of the device, too."""
+
     has_later_copies: bool = False
     """Whether copies to shared memory may happen later (`nodes.Copies`)."""
 

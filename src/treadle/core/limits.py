@@ -53,5 +53,5 @@ class DeviceInfo:
     dialect: str = ""  # what its compiler takes: "naga" or "tint" (WGSL), "sm_90" (CUDA), ""
     limits: Limits = field(default_factory=Limits)
     # of "float16" "float64" "int64" "subgroups" "tensor_cores" "persistent" "timestamps"
-    # "float_atomics" "int64_atomics" "unified_memory"
+    # "float_atomics" "int64_atomics" "device_fences" "unified_memory"
     features: frozenset[str] = frozenset()

@@ -570,6 +570,7 @@ class Buffer:
     memory, where it stands; fences of the system order them. What follows a load of an `acquired`
     one in the program sees all that was written before the value that was loaded. What is stored in
     a `streamed` one is larger than the caches and not read soon: a target may store it past them.
+    Blocks exchange what lies in a `coherent` one, ordered by their barriers (`passes.barriers`).
     """
 
     name: str
@@ -578,6 +579,7 @@ class Buffer:
     volatile: bool = False
     acquired: bool = False
     streamed: bool = False
+    coherent: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -128,3 +128,55 @@ def test_a_barrier_of_fewer_threads_fails():
     x = td.zeros(64, dtype=td.int32, device="cpu")
     with pytest.raises(td.errors.LaunchError, match="count"):
         td.cuda_module(source).copies[1, 64](x, td.zeros(448, dtype=td.int32, device="cpu"))
+
+
+# As threadFenceReduction of NVIDIA's samples: the block that comes last adds up the blocks' sums.
+LAST_BLOCK = """
+__device__ unsigned int count = 0;
+__global__ void sum(const float *x, volatile float *parts, float *out, int n)
+{
+    __shared__ float s[64];
+    __shared__ bool last;
+    int t = threadIdx.x;
+    float v = 0;
+    for (int i = blockIdx.x * blockDim.x + t; i < n; i += gridDim.x * blockDim.x) v += x[i];
+    s[t] = v;
+    __syncthreads();
+    for (int k = 32; k > 0; k /= 2) {
+        if (t < k) s[t] += s[t + k];
+        __syncthreads();
+    }
+    if (t == 0) {
+        parts[blockIdx.x] = s[0];
+        __threadfence();
+        unsigned int ticket = atomicInc(&count, gridDim.x - 1);
+        last = ticket == gridDim.x - 1;
+    }
+    __syncthreads();
+    if (last) {
+        float sum = 0;
+        for (int i = t; i < gridDim.x; i += blockDim.x) sum += parts[i];
+        s[t] = sum;
+        __syncthreads();
+        for (int k = 32; k > 0; k /= 2) {
+            if (t < k) s[t] += s[t + k];
+            __syncthreads();
+        }
+        if (t == 0) *out = s[0];
+    }
+}
+"""
+
+
+def test_the_last_block_sees_what_others_wrote(device):
+    kernel = td.cuda_module(LAST_BLOCK).sum
+    x = np.random.default_rng(6).random(5003, np.float32)
+    given, out = td.asarray(x, device=device), td.zeros(1, device=device)
+    if "device_fences" not in device.features and device.backend == "webgpu":
+        with pytest.raises(td.errors.UnsupportedOnTarget, match="no memory fence for the device"):
+            kernel[37, 64](given, td.zeros(37, device=device), out, x.size)
+        return
+    for _ in range(3):
+        parts = td.full(37, -1.0, device=device)
+        kernel[37, 64](given, parts, out, x.size)
+        assert np.isclose(out.item(), x.sum(dtype=np.float64), rtol=1e-5)

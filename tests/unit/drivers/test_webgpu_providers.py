@@ -22,7 +22,7 @@ PROVIDERS = [WGPU_NATIVE, DAWN]
 # As `DeviceInfo` has them.
 FEATURES = {
     "float16", "float64", "int64", "subgroups", "tensor_cores", "timestamps", "float_atomics",
-    "int64_atomics", "unified_memory",
+    "int64_atomics", "device_fences", "unified_memory",
 }  # fmt: skip
 # Names that the libraries' headers spell otherwise than by camel case.
 SPELLED = {"shader-f16": "ShaderF16", "shader-f64": "ShaderF64", "shader-int64": "ShaderInt64"}

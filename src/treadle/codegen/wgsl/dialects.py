@@ -22,6 +22,7 @@ DIALECTS: dict[str, Dialect] = {
         name="naga",
         features=frozenset({
             "float16", "float64", "int64", "subgroups", "float_atomics", "int64_atomics",
+            "device_fences",
         }),
         headers={"float16": ("enable f16;",)},
         checks_uniformity=False,

@@ -28,6 +28,7 @@ _INSTEAD = {
     "float16": "use float32, or a device that has it (features in `treadle devices`)",
     "subgroups": "exchange values through shared memory, or use a device that has it",
     "int64_atomics": "use 32-bit atomics, or a device that has it",
+    "device_fences": "use atomics or a second kernel, or a device that has it",
 }
 
 

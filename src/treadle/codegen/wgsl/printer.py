@@ -145,8 +145,12 @@ def _bind_buffers(
         table.update({buffer.name: plan for buffer in buffers})
         bindings.append(Binding(tuple(buffer.name for buffer in buffers), plan.writes))
         access = "read_write" if plan.writes else "read"
+        coherent = ""
+        if plan.writes and any(buffer.coherent for buffer in buffers):
+            module.require("device_fences", "memory that blocks exchange", first.span)
+            coherent = "@coherent "
         declarations.append(
-            f"@group(0) @binding({number}) var<storage, {access}> {plan.variable}: "
+            f"@group(0) @binding({number}) {coherent}var<storage, {access}> {plan.variable}: "
             f"array<{plans.unit_text(module, plan)}>;"
         )
     return table, tuple(bindings), declarations

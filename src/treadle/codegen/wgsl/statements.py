@@ -287,7 +287,8 @@ def _fence(scope: Scope, node: n.Fence) -> None:
         )
     raise UnsupportedOnTarget(
         f"WGSL has no memory fence for the {node.scope}; between the threads of a block use "
-        "sync_threads(), between blocks use atomics or a second kernel",
+        "sync_threads(), between blocks use atomics, a second kernel, or a device with the feature "
+        "'device_fences', where all threads of the block come by the fence",
         node.span,
     )
 

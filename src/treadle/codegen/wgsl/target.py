@@ -38,6 +38,11 @@ def _has_int64(target: Target) -> bool:
     return "int64" in target.features & DIALECTS[target.dialect].features
 
 
+def _has_device_barriers(target: Target) -> bool:
+    """Whether storage can be coherent, and storageBarrier() orders it for the device."""
+    return "device_fences" in target.features & DIALECTS[target.dialect].features
+
+
 def _before(kernel: n.Kernel, job: Job) -> n.Kernel:
     """Loops that asked for it unrolled, constant arrays in registers, the block's size in place,
     and pairs of words where there are no integers of 64 bits."""
@@ -95,5 +100,6 @@ TARGET = TargetRecord(
     after=_after,
     print=_print,
     has_fences=False,
+    has_device_barriers=_has_device_barriers,
     has_opaque=has_opaque,
 )

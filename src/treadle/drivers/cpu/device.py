@@ -45,7 +45,7 @@ TRAITS = Traits(
 )
 FEATURES = frozenset({
     "float16", "float64", "int64", "subgroups", "timestamps", "float_atomics", "int64_atomics",
-    "unified_memory",
+    "device_fences", "unified_memory",
 })  # fmt: skip
 
 

@@ -27,8 +27,8 @@ _MULTIPROCESSORS = 16
 _TIME_LIMIT, _INTEGRATED, _MAJOR, _MINOR, _SHARED_OPT_IN, _POOLS = 17, 18, 75, 76, 97, 115
 
 _FEATURES = frozenset({
-    "float16", "float64", "int64", "subgroups", "float_atomics", "int64_atomics", "timestamps",
-    "tensor_cores",
+    "float16", "float64", "int64", "subgroups", "float_atomics", "int64_atomics", "device_fences",
+    "timestamps", "tensor_cores",
 })  # fmt: skip
 _TRAITS = Traits(
     targets=("ptx", "cuda"),

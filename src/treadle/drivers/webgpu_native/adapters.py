@@ -153,7 +153,7 @@ def _describe(native: Native, instance: Handle, handle: Handle) -> Adapter | Non
         api=raw["api"],
         dialect=provider.dialect,
         limits=limits,
-        features=_features(provider, kind, features, limits, units),
+        features=_features(provider, kind, raw["api"], features, limits, units),
     )
     return Adapter(
         native, info, handle, instance, frozenset(features), units,
@@ -164,6 +164,7 @@ def _describe(native: Native, instance: Handle, handle: Handle) -> Adapter | Non
 def _features(
     provider: Provider,
     kind: Kind,
+    api: str,
     given: set[str],
     limits: Limits,
     units: tuple[MatrixUnit, ...],
@@ -172,6 +173,8 @@ def _features(
     missing = set() if limits.subgroup_size else {"subgroups"}
     if kind == "discrete":  # kernels would reach across the bus
         missing.add("unified_memory")
+    if api != "vulkan":  # whose barriers order storage for the device, if it is coherent
+        missing.add("device_fences")
     if not units:
         missing.add("tensor_cores")
     names = {name for name, needed in provider.needs.items() if given.issuperset(needed)}

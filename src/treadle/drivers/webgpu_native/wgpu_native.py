@@ -148,6 +148,7 @@ WGPU_NATIVE = Provider(
         "shader-float32-atomic": 0x30027,
         "shader-int64-atomic-min-max": 0x3002C,
         "shader-int64-atomic-all-ops": 0x3002D,
+        "memory-decoration-coherent": 0x3003F,
     },
     needs={
         "float16": ("shader-f16",),
@@ -155,6 +156,7 @@ WGPU_NATIVE = Provider(
         "int64": ("shader-int64",),
         "float_atomics": ("shader-float32-atomic",),
         "int64_atomics": ("shader-int64-atomic-min-max", "shader-int64-atomic-all-ops"),
+        "device_fences": ("memory-decoration-coherent",),
         "subgroups": ("subgroup",),
         "timestamps": ("timestamp-query", "timestamp-query-inside-encoders"),
         "unified_memory": ("mappable-primary-buffers",),

@@ -2,28 +2,44 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from treadle.ir import nodes as n
 from treadle.ir.passes.uniformity import Level, analyze
 from treadle.ir.traverse import Node, rewrite_kernel, statements_in
 
 
-def with_fences_as_barriers(kernel: n.Kernel) -> n.Kernel:
-    """The kernel with block fences as block barriers, where the whole block reaches them: barriers
-    order memory as well. The other fences stay, and the printer refuses them."""
-    if not any(isinstance(node, n.Fence) for node in statements_in(kernel.body)):
+def has_fences(kernel: n.Kernel) -> bool:
+    """Whether a kernel has fences."""
+    return any(isinstance(node, n.Fence) for node in statements_in(kernel.body))
+
+
+def with_fences_as_barriers(
+    kernel: n.Kernel, *, of_device: bool = False, divided: bool = False
+) -> n.Kernel:
+    """The kernel with block fences as block barriers, where the whole block reaches them, or also
+    where threads are `divided`: barriers order memory as well. So are fences of the device, if its
+    barriers order memory that blocks exchange (`of_device`). The other fences stay, and the printer
+    refuses them."""
+    if not has_fences(kernel):
         return kernel
+    scopes = ("block", "device") if of_device else ("block",)
     flows = analyze(kernel, ignore_returns=True)
-    uniform = {
-        id(node)
+    chosen = {
+        id(node): node.scope
         for node in statements_in(kernel.body)
         if isinstance(node, n.Fence)
-        and node.scope == "block"
-        and flows.flow(node).level == Level.BLOCK
+        and node.scope in scopes
+        and not node.sequential
+        and (divided or flows.flow(node).level == Level.BLOCK)
     }
 
     def change(node: Node) -> Node:
-        return n.Barrier("block", None, node.span) if id(node) in uniform else node
+        return n.Barrier("block", None, node.span) if id(node) in chosen else node
 
+    if "device" in chosen.values():
+        buffers = tuple(replace(buffer, coherent=True) for buffer in kernel.buffers)
+        kernel = replace(kernel, buffers=buffers)
     return rewrite_kernel(kernel, change)
 
 

@@ -139,8 +139,8 @@ class _Body:
                 return self.loop(node)
             case n.Atomic() if is_wide(node.place.type):
                 raise UnsupportedOnTarget(
-                    f"atomics on {node.place.type} need the feature 'int64_atomics' and device "
-                    "memory; use 32-bit atomics, or a device that has it",
+                    f"atomics on {node.place.type} need the feature 'int64_atomics'; "
+                    "use 32-bit atomics, or a device that has it",
                     node.span,
                 )
             case n.Subgroup() if node.op in _REDUCTIONS and holds_wide(node.result.type):
