@@ -161,6 +161,7 @@ def _named(unit: Unit, template: Any) -> dict[str, Any]:
 
 
 _MOST_LINKED = 6  # files
+_OF_ARGUMENTS = re.compile(r"<template argument>|is not a template argument in C\+\+")
 _ELSEWHERE = re.compile(r"(\w+) is declared here, but not defined in any included file")
 
 
@@ -185,7 +186,7 @@ def _printed(file: _File, template: Any) -> Any:
         better = [one for one in _guesses(file, template, arguments, problem) if one not in seen]
         waiting.extendleft(reversed(better))
         seen.update(better)
-        if first is None or "<template argument>" in first["all"]:
+        if first is None or _OF_ARGUMENTS.search(first["all"]):
             instance = f" (as {name}<{', '.join(arguments)}>)" if arguments else ""
             first = {"all": problem + instance}
     return first or {"all": "it has no instance"}

@@ -13,6 +13,7 @@ from tools.cuda_corpus.host_code import Block, HostCode, Words, stripped
 from treadle.cuda_cpp.source.preprocessor import preprocess
 
 _NUMBERS = ("32", "256", "8", "4", "1", "2", "0")  # plain choices for a template's numbers
+_PLAIN_TYPE = "float"
 _TYPES = ("float", "int", "double", "__half")  # and for its types
 _MOST_TRIES, _MOST_CALLERS, _MOST_DEEP, _MOST_GUESSES = 20, 6, 6, 6
 Instance = tuple[str, ...]
@@ -85,7 +86,8 @@ class Launches:
     def _mended(self, template: Any, found: list[Words | None], number: str) -> Instance:
         """The arguments, with plain ones for what is unknown, or a name of the code around."""
         made = []
-        for written, parameter in zip(found, template.template, strict=False):
+        pack = [one for one in template.template if one.pack] * len(found)
+        for written, parameter in zip(found, (*template.template, *pack), strict=False):
             text = " ".join(self._numbers.get(word, word) for word in written or ())
             names = [word for word in written or () if word.isidentifier() and word not in _WORDS]
             unknown = [word for word in names if not self._is_known(word)]
@@ -119,6 +121,9 @@ class Launches:
                 continue
             found: list[Words | None] = list(given)
             for parameter in template.template[len(given) :]:
+                if parameter.pack:
+                    found += self._passed_to_pack(template, parameter.name, arguments or [], at)
+                    break
                 deduced = self._deduced(template, parameter.name, arguments or [], at)
                 if deduced is None and parameter.default is not None:
                     break
@@ -159,6 +164,27 @@ class Launches:
                 return found
         return None
 
+    def _passed_to_pack(
+        self, template: Any, name: str, arguments: list[Words], at: int
+    ) -> Iterator[Words]:
+        """The types of a launch's arguments for a parameter pack: `P ...` of a pack of the function
+        around."""
+        fixed = [name in re.findall(r"\w+", one.type) for one in template.parameters]
+        first = fixed.index(True) if True in fixed else len(arguments)
+        for argument in arguments[first:]:
+            if argument[-1] == "...":
+                yield self._pack_of(argument[0], at) or ("...",)
+            else:
+                yield self._code.type_of(argument, at) or (_PLAIN_TYPE,)
+
+    def _pack_of(self, name: str, at: int) -> Words | None:
+        """`P ...` for a parameter `P... name` of a function around an index."""
+        for block in self._code.around(at):
+            for one in self._code.call(block.parameters) if block.parameters else ():
+                if one[-1] == name and "..." in one:
+                    return (one[one.index("...") - 1], "...")
+        return None
+
     def _resolved(
         self, found: list[Words | None], at: int, deep: int = 0
     ) -> Iterator[list[Words | None]]:
@@ -171,11 +197,15 @@ class Launches:
             callers = list(islice(self._callers(block), _MOST_CALLERS)) if deep < _MOST_DEEP else []
             for given, place in callers:
                 values = block.bound(given)
-                made = [
-                    None if one is None or any(w in used and not values.get(w) for w in one)
-                    else tuple(new for word in one for new in (values.get(word) or (word,)))
-                    for one in found
-                ]  # fmt: skip
+                made: list[Words | None] = []
+                for one in found:
+                    if one is not None and len(one) == 2 and one[1] == "..." and one[0] in used:
+                        made += _listed(values.get(one[0]) or ())
+                    elif one is None or any(w in used and not values.get(w) for w in one):
+                        made.append(None)
+                    else:
+                        words = (new for word in one for new in (values.get(word) or (word,)))
+                        made.append(tuple(words))
                 yield from self._resolved(made, place, deep + 1)
             if callers:
                 return
@@ -189,11 +219,12 @@ class Launches:
             if words is None:
                 return None
             changed: list[str] = []
-            for word in words:
+            for word, following in zip(words, (*words[1:], ""), strict=True):
                 known = None
                 if word.isidentifier() and word not in _WORDS and word not in block.template:
                     known = self._code.alias(word, block)
-                changed += known if known and word not in known else (word,)
+                own = known is not None and word in known  # `using A = A<4>;`
+                changed += known if known and not (own and following == "<") else (word,)
             if tuple(changed) == words:
                 return words
             words = tuple(changed[:60])
@@ -218,8 +249,17 @@ class Launches:
             passed = self._code.call(behind)
             declared = self._code.call(block.parameters)
             for name in block.template[len(given) :]:
-                given.append(self._from_call(name, declared, passed, at))
+                pack = [one for one in declared if name in one and "..." in one]
+                if pack:
+                    given.append(self._types_of(passed[declared.index(pack[0]) :], at))
+                else:
+                    given.append(self._from_call(name, declared, passed, at))
             yield given, at
+
+    def _types_of(self, passed: list[Words], at: int) -> Words:
+        """The types of a call's arguments, with commas between; plain ones for unknown ones."""
+        types = [self._code.type_of(one, at) or (_PLAIN_TYPE,) for one in passed]
+        return tuple(word for one in types for word in (",", *one))[1:]
 
     def _from_call(
         self, name: str, declared: list[Words], passed: list[Words], at: int
@@ -309,6 +349,11 @@ def _matched(pattern: list[str], type: list[str], name: str) -> Words | None:
         if found:
             return found
     return None
+
+
+def _listed(words: Words) -> list[Words | None]:
+    """The types of `a, b<c, d>`."""
+    return [tuple(one) for one in _split(["<", *words, ">"]) if one]
 
 
 def _split(words: list[str]) -> list[list[str]]:

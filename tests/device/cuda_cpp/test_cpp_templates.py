@@ -93,6 +93,23 @@ out[k++] = which(Tag<3, int>()); out[k++] = which(Tag<2, int, other>());
 out[k++] = which(Tag<4, int>()); out[k++] = which(Tag<4, int, other>());
     """,
     ),
+    "a member type with the name of a template": (
+        """
+template <int N> struct A { enum { size = N }; };
+template <typename T> struct B { typedef T type; };
+template <int N> struct C {
+    using A = A<N + 1>;
+    using B = B<A>;
+    typename B::type member;
+    __device__ int get() { return A::size; }
+};
+    """,
+        """
+C<4> c; out[k++] = c.get(); out[k++] = decltype(c.member)::size + n;
+typename decltype(c)::B::type d; out[k++] = decltype(d)::size; out[k++] = sizeof(decltype(c)::B);
+A<decltype(d)::size * 2> e; out[k++] = int(decltype(e)::size); C<decltype(d)::size> f; out[k++] = f.get();
+    """,
+    ),
     "const variables of constexpr functions": (
         """
 template <typename K> constexpr K none() {

@@ -66,6 +66,14 @@ def scope_of(cx: Context, path: tuple[tree.Name, ...]) -> Scope | None:
         if part.text == "":
             scope = _global(cx.scope)
             continue
+        if part.text == tree.OF_TYPE:
+            assert part.arguments is not None
+            type = resolve(cx, part.arguments[0])
+            type = type.to if isinstance(type, Reference) else type
+            scope = _complete(cx, type).scope if isinstance(type, ClassType) else None
+            if scope is None:
+                return None
+            continue
         entity = _find_scope(cx.scope, part) if scope is None else scope.own(part.text)
         match entity:
             case Namespace(inner):
@@ -104,13 +112,22 @@ def _enum_scope(cx: Context, entity: DeclaredType) -> Scope | None:
 
 
 def _find(scope: Scope | None, name: tree.Name) -> Any:
-    """The entity of a name. With template arguments it is not the injected class name."""
+    """The entity of a name. With template arguments it is neither the injected class name nor a
+    plain typedef, as in `using A = A<4>;`."""
     while scope is not None:
         found = scope.own(name.text)
-        if found is not None and (name.arguments is None or not isinstance(found, TypeEntity)):
+        if found is not None and (name.arguments is None or not _is_plain_type(found)):
             return found
         scope = scope.parent
     return None
+
+
+def _is_plain_type(entity: Any) -> bool:
+    """Whether an entity is a type without template parameters."""
+    if isinstance(entity, DeclaredType):
+        declaration = entity.declaration
+        return isinstance(declaration, tree.TypedefDeclaration) and declaration.template is None
+    return isinstance(entity, TypeEntity)
 
 
 def _find_scope(scope: Scope | None, name: tree.Name) -> Any:

@@ -392,6 +392,10 @@ def method_of_instance(
     bound = scope.names.get("<instance>")
     if written is None or bound is None:
         return method, home
+    for argument, known in zip(written, bound, strict=False):  # most are told apart by a number
+        if isinstance(argument, tree.IntegerLiteral) and isinstance(known, Rvalue):
+            if argument.value != argument_key(known)[0]:
+                return None
     origin = tree_made(
         cx,
         "origin",

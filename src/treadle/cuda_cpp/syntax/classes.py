@@ -137,7 +137,7 @@ def _declare_types_ahead(c: Cursor, close: int) -> None:
             template = True
         elif text in CLASS_WORDS or text == "enum":
             named = _name_of_definition(c, at)
-        elif text == "using" and texts[at + 2] == "=":
+        elif text == "using" and texts[at + 2] == "=" and texts[at + 3] != texts[at + 1]:
             named = at + 1
         elif text == "typedef":
             while at < close and texts[at] != ";":

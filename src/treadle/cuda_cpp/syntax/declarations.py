@@ -236,8 +236,13 @@ def using(
         text, span = names.identifier(c, "the type")
         attributes.attributes(c)
         c.expect("=", "after the new name")
-        c.declare(text, TYPE if template is None else CLASS_TEMPLATE)
+        what = TYPE if template is None else CLASS_TEMPLATE
+        own = c.texts[c.index] == text  # `using A = A<4>;` of a template that the name hides
+        if not own:
+            c.declare(text, what)
         kind = c.grammar.type_name(c)
+        if own:
+            c.declare(text, what)
         c.expect_semicolon("the type")
         return tree.TypedefDeclaration(text, kind, template, span)
     is_type = c.accept("typename")

@@ -53,6 +53,7 @@ __launch_bounds__ __maxnreg__ __cluster_dims__ __block_size__
 ATTRIBUTE_WORDS = frozenset(_ATTRIBUTES.split())
 
 CLASS_WORDS = frozenset(("struct", "class", "union"))
+DECLTYPE_WORDS = frozenset(("decltype", "__typeof__", "__typeof", "typeof"))
 
 _OTHER_KEYWORDS = """
 alignof _Alignof __alignof __alignof__ asm __asm __asm__ auto break case catch co_await co_return

@@ -22,6 +22,7 @@ from treadle.cuda_cpp.syntax.keywords import (
     CLASS_WORDS,
     CV_WORDS,
     DECLARATION_WORDS,
+    DECLTYPE_WORDS,
     FUNDAMENTAL_WORDS,
     RESTRICT_WORDS,
     SPECIFIER_WORDS,
@@ -131,7 +132,8 @@ def type_end(c: Cursor, index: int) -> tuple[int, bool]:
         elif seen:
             break
         elif text == "typename" or text in CLASS_WORDS or text == "enum":
-            end, _ = name_end(c, at + 1)
+            of_decltype = texts[at + 1] in DECLTYPE_WORDS
+            end, _ = _decltype_end(c, at + 1) if of_decltype else name_end(c, at + 1)
             if end < 0:
                 return (-1, False)
             seen = sure = True
@@ -139,11 +141,12 @@ def type_end(c: Cursor, index: int) -> tuple[int, bool]:
         elif text == "auto":
             seen = sure = True
             at += 1
-        elif text in ("decltype", "__typeof__", "__typeof", "typeof") and texts[at + 1] == "(":
-            at = c.partners[at + 1] + 1
+        elif text in DECLTYPE_WORDS and texts[at + 1] == "(":
+            at, is_type = _decltype_end(c, at)
             if at <= 0:
                 return (-1, False)
-            seen = sure = True
+            sure = sure or is_type
+            seen = True
         elif kinds[at] == IDENTIFIER or text == "::":
             end, kind = name_end(c, at)
             if end < 0 or kind in (VALUE, FUNCTION_TEMPLATE, NAMESPACE):
@@ -297,11 +300,22 @@ def _specifiers_end(c: Cursor, index: int) -> tuple[int, bool]:
     if at > index:
         return (at, True)
     if texts[at] == "typename":
-        end, _ = name_end(c, at + 1)
+        of_decltype = texts[at + 1] in DECLTYPE_WORDS
+        end, _ = _decltype_end(c, at + 1) if of_decltype else name_end(c, at + 1)
         return (end, end > 0)
     if texts[at + 1] == "(" and c.partners[at + 1] > 0:  # decltype
-        return (c.partners[at + 1] + 1, True)
+        end, is_type = _decltype_end(c, at)
+        return (end, is_type) if is_type or c.kinds[end] == IDENTIFIER else (-1, False)
     return (-1, False)
+
+
+def _decltype_end(c: Cursor, at: int) -> tuple[int, bool]:
+    """The end of `decltype(x)` or `decltype(x)::a` at `at`, -1 without one, and whether it is a
+    type: of `a` that is not known."""
+    end = c.partners[at + 1] + 1
+    if end <= 0 or c.texts[end] != "::":
+        return (end if end > 0 else -1, True)
+    return (name_end(c, end + 1)[0], False)
 
 
 def parenthesized_declarator_follows(c: Cursor, index: int) -> bool:

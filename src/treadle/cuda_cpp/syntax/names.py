@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from treadle.core.source import Span
 from treadle.cuda_cpp.source.tokens import IDENTIFIER, STRING
 from treadle.cuda_cpp.syntax import tree
@@ -20,10 +22,13 @@ _OPERATORS_TEXT = """
 _OPERATORS = frozenset(_OPERATORS_TEXT.split())
 
 
-def name(c: Cursor, *, of_type: bool = False, after_dot: bool = False) -> tree.Name:
-    """A name that is used. `of_type`: it must be a type, so a `<` begins template arguments."""
+def name(
+    c: Cursor, *, of_type: bool = False, after_dot: bool = False, scope: Sequence[tree.Name] = ()
+) -> tree.Name:
+    """A name that is used. `of_type`: it must be a type, so a `<` begins template arguments.
+    `scope` is what was read before it, with its `::`."""
     span = c.span
-    scope: list[tree.Name] = []
+    scope = list(scope)
     if c.texts[c.index] == "::":
         scope.append(tree.Name("", span=span))
         c.index += 1

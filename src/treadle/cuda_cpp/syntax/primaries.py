@@ -93,7 +93,11 @@ def _offset_of(c: Cursor, span: Span) -> tree.Expression:
 def _construct(c: Cursor) -> tree.Expression:
     """`float(x)`, `unsigned int{3}`, `typename T::value_type(0)`."""
     span = c.span
+    has_typename = c.text == "typename"
     found = c.grammar.specifiers(c).type
+    if isinstance(found, tree.NamedType) and not has_typename:  # decltype(x)::value
+        if found.name.scope and found.name.scope[0].text == tree.OF_TYPE:
+            return found.name
     if found is None or c.texts[c.index] not in ("(", "{"):
         raise c.problem(f"expected '(' after the type, found {c.found()}")
     return _constructed(c, found, span)

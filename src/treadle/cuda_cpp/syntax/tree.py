@@ -164,6 +164,10 @@ class This:
     span: Span = field(default=NOWHERE, compare=False)
 
 
+OF_TYPE = "decltype"
+"""The name in the scope of `decltype(x)::a`, with the type as its argument."""
+
+
 @dataclass(frozen=True, slots=True)
 class Name:
     """A name, which may be qualified and have template arguments: `a`, `ns::a`, `f<float, 4>`.

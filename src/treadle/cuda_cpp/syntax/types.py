@@ -11,6 +11,7 @@ from treadle.cuda_cpp.syntax.keywords import (
     ATTRIBUTE_WORDS,
     CLASS_WORDS,
     CV_WORDS,
+    DECLTYPE_WORDS,
     FUNDAMENTAL_WORDS,
     SPECIFIER_WORDS,
 )
@@ -76,10 +77,12 @@ def _named(c: Cursor) -> tree.TypeTree | None:
     if text == "auto":
         c.index += 1
         return tree.AutoType(span)
-    if text in ("decltype", "__typeof__", "__typeof", "typeof"):
+    if text in DECLTYPE_WORDS:
         return _decltype(c)
     if text == "typename":
         c.index += 1
+        if c.text in DECLTYPE_WORDS:
+            return _decltype(c)
         return tree.NamedType(names.name(c, of_type=True), span)
     if c.kinds[c.index] != IDENTIFIER and text != "::":
         return None
@@ -111,7 +114,11 @@ def _decltype(c: Cursor) -> tree.TypeTree:
         return tree.AutoType(span)
     operand = expressions.bracketed(c)
     c.expect(")", "after the operand of decltype")
-    return tree.DecltypeType(operand, span)
+    found = tree.DecltypeType(operand, span)
+    if not c.accept("::"):
+        return found
+    scope = [tree.Name(tree.OF_TYPE, arguments=(found,), span=span)]
+    return tree.NamedType(names.name(c, of_type=True, scope=scope), span)
 
 
 def _constructor_follows(c: Cursor) -> bool:
