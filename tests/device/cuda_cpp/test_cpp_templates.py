@@ -107,7 +107,29 @@ template <int N> struct C {
         """
 C<4> c; out[k++] = c.get(); out[k++] = decltype(c.member)::size + n;
 typename decltype(c)::B::type d; out[k++] = decltype(d)::size; out[k++] = sizeof(decltype(c)::B);
-A<decltype(d)::size * 2> e; out[k++] = int(decltype(e)::size); C<decltype(d)::size> f; out[k++] = f.get();
+A<decltype(d)::size * 2> e; out[k++] = int(decltype(e)::size);
+C<decltype(d)::size> f; out[k++] = f.get();
+    """,
+    ),
+    "member templates of one instance": (
+        """
+struct P { int x, y; };
+template <int I> struct Get {
+    template <typename T, typename R> static __device__ R of(const T &v);
+    template <typename T> static __device__ T of(T a, T b) { return a + b; }
+    __device__ int other(); };
+template <int I> template <typename T, typename R> __device__ R Get<I>::of(const T &v)
+{ return 7; }
+template <> template <typename T, typename R> __device__ R Get<0>::of(const T &v) { return v.x; }
+template <> template <typename T, typename R> __device__ R Get<1>::of(const T &v) { return v.y; }
+template <int I> __device__ int Get<I>::other() { return I; }
+template <> __device__ int Get<1>::other() { return 100; }
+    """,
+        """
+P p = {n, 5};
+out[k++] = Get<0>::of<P, int>(p); out[k++] = Get<1>::of<P, short>(p);
+out[k++] = Get<2>::of<P, int>(p);
+out[k++] = Get<0>::of(n, 4); out[k++] = Get<1>().other(); out[k++] = Get<2>().other();
     """,
     ),
     "const variables of constexpr functions": (

@@ -24,6 +24,7 @@ from treadle.cuda_cpp.lower.special_members import (
     CONSTRUCTORS,
     DESTRUCTOR,
     is_copy_constructor,
+    is_of_one_instance,
     is_word,
     written_name,
 )
@@ -381,7 +382,7 @@ def _own_methods(
         known = home.names.get(name)
         if not isinstance(known, Functions):
             known = home.names[name] = Functions(name)
-        if method.declaration.specialization:
+        if is_of_one_instance(method.declaration, declaration):
             special.append(overload)
             continue
         known.overloads = [  # the declaration inside the class is the same function
@@ -395,7 +396,12 @@ def _own_methods(
         name = overload.declaration.name.text
         known = home.names[_special_name(name, declaration.name)]
         types = _parameter_types(cx, overload)
-        known.overloads = [one for one in known.overloads if _parameter_types(cx, one) != types]
+        count = len(overload.declaration.parameters)
+        known.overloads = [
+            one
+            for one in known.overloads
+            if len(one.declaration.parameters) != count or _parameter_types(cx, one) != types
+        ]
         known.overloads.append(overload)
 
 

@@ -20,6 +20,7 @@ from treadle.cuda_cpp.semantics.types import (
     innermost,
 )
 from treadle.cuda_cpp.syntax import tree
+from treadle.cuda_cpp.syntax.walk import walk_tree
 
 # The names of constructors and of the destructor in the scope of their class.
 CONSTRUCTORS, DESTRUCTOR = "<constructor>", "<destructor>"
@@ -124,6 +125,18 @@ def _is_own(written: tree.TypeTree, type: ClassType) -> bool:
 def _plain(argument: tree.TemplateArgument) -> Any:
     """A template argument that is a name, as an expression, whatever it was parsed as."""
     return argument.name if isinstance(argument, tree.NamedType) else argument
+
+
+def is_of_one_instance(
+    method: tree.FunctionDeclaration, declaration: tree.StructDeclaration
+) -> bool:
+    """Whether a method that is defined outside of a class template is its explicit specialization
+    for some template arguments, as `template <> template <class T> void A<0>::f(T)`."""
+    written = method.name.scope[-1].arguments
+    if method.specialization or declaration.specialized is not None or not written:
+        return method.specialization
+    names = {one.name for one in method.template or ()}
+    return not any(isinstance(one, tree.Name) and one.text in names for one in walk_tree(written))
 
 
 # --- lifetimes ---------------------------------------------------------------------------------

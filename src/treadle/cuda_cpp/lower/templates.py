@@ -19,6 +19,7 @@ from treadle.cuda_cpp.lower.packs import (
     expanded,
     packs_of,
 )
+from treadle.cuda_cpp.lower.special_members import is_of_one_instance
 from treadle.cuda_cpp.lower.values import FunctionSet, Rvalue
 from treadle.cuda_cpp.semantics.scopes import (
     DeclaredType,
@@ -393,9 +394,9 @@ def method_of_instance(
     if written is None or bound is None:
         return method, home
     for argument, known in zip(written, bound, strict=False):  # most are told apart by a number
-        if isinstance(argument, tree.IntegerLiteral) and isinstance(known, Rvalue):
-            if argument.value != argument_key(known)[0]:
-                return None
+        is_number = isinstance(argument, tree.IntegerLiteral) and isinstance(known, Rvalue)
+        if is_number and argument.value != argument_key(known)[0]:
+            return None
     origin = tree_made(
         cx,
         "origin",
@@ -424,7 +425,7 @@ def method_of_instance(
     if matching is None:
         return None
     wanted = 0 if declaration.specialized is None else _specificity(declaration)
-    if not method.specialization and _specificity(pattern) != wanted:
+    if not is_of_one_instance(method, declaration) and _specificity(pattern) != wanted:
         return None
     inner = Scope(home, kind="template")
     inner.names.update(matching.names)

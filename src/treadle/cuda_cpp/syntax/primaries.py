@@ -95,9 +95,10 @@ def _construct(c: Cursor) -> tree.Expression:
     span = c.span
     has_typename = c.text == "typename"
     found = c.grammar.specifiers(c).type
-    if isinstance(found, tree.NamedType) and not has_typename:  # decltype(x)::value
-        if found.name.scope and found.name.scope[0].text == tree.OF_TYPE:
-            return found.name
+    scope = found.name.scope if isinstance(found, tree.NamedType) else ()
+    if scope and scope[0].text == tree.OF_TYPE and not has_typename:  # decltype(x)::value
+        assert isinstance(found, tree.NamedType)
+        return found.name
     if found is None or c.texts[c.index] not in ("(", "{"):
         raise c.problem(f"expected '(' after the type, found {c.found()}")
     return _constructed(c, found, span)
