@@ -29,7 +29,7 @@ _BEFORE = """
 _AFTER = """
 extern "C" void run(const int *in, int *out) { kernel(in, out); }
 """
-ROOM = 64  # of the output
+ROOM = 256  # of the output
 
 
 @cache
