@@ -15,6 +15,7 @@ from treadle.ir import nodes as n
 from treadle.ir.matrices import EXCHANGES
 from treadle.ir.passes.masks import without_masked_reductions
 from treadle.ir.passes.matrices import with_unchecked_rows, without_matrices
+from treadle.ir.passes.narrow_atomics import with_swapped_halves
 from treadle.ir.traverse import Node, rewrite_kernel
 from treadle.ir.types import align_of, size_of
 
@@ -47,7 +48,7 @@ def arrange(kernel: n.Kernel, target: Target) -> Lowered:
     given = kernel
     kernel = without_matrices(kernel, lambda node: not has_matrices(given, node, target))
     if target.language != "ptx":
-        kernel = _with_whole_copies(kernel, target)
+        kernel = with_swapped_halves(_with_whole_copies(kernel, target))
     return Lowered(with_unchecked_rows(kernel), block)
 
 

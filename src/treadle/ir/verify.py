@@ -18,7 +18,7 @@ from treadle.ir.rules import subgroup_type
 from treadle.ir.verify_expressions import ExpressionRules, is_integer, is_number
 from treadle.ir.verify_stages import check_order, check_sums, fault_of
 
-ATOMIC_TYPES = (t.I32, t.U32, t.I64, t.U64, t.F32, t.F64)
+ATOMIC_TYPES = (t.I32, t.U32, t.I64, t.U64, t.F32, t.F64, t.F16, t.BF16, t.U16)
 
 
 def verify(kernel: n.Kernel) -> None:

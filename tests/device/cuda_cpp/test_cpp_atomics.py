@@ -531,3 +531,57 @@ def test_refusals(body, message):
     with pytest.raises(CompileError, match=re.escape(message)) as caught:
         td.cuda_module(text).k.source("llvm")
     assert caught.value.line == 4
+
+
+NARROW = """
+#include <cuda_fp16.h>
+#include <cuda_bf16.h>
+template <class T> __global__ void add(const T *x, T *sum, T *old, int n, int m)
+{
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    __shared__ T s[3];
+    if (threadIdx.x < 3) s[threadIdx.x] = (T)0.0f;
+    __syncthreads();
+    if (i < n) {
+        old[i] = atomicAdd(&sum[i % m], x[i]);
+        atomicAdd(&s[1], x[i]);
+    }
+    __syncthreads();
+    if (threadIdx.x < 3) sum[m + 3 * blockIdx.x + threadIdx.x] = s[threadIdx.x];
+}
+__global__ void largest(const unsigned short *x, unsigned short *most, int n, int m)
+{
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= n) return;
+    unsigned short seen = most[i % m];
+    while (seen < x[i]) {
+        unsigned short assumed = seen;
+        seen = atomicCAS(&most[i % m], assumed, x[i]);
+        if (seen == assumed) break;
+    }
+}
+"""
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_single_halves(device, dtype):
+    """Sums in places beside each other, and in shared memory between two that stay zero."""
+    dtype, n, m = getattr(td, dtype), 100, 7
+    x = np.random.default_rng().integers(-3, 4, n)
+    given = td.asarray(x.astype(np.float32), device=device).astype(dtype)
+    out = td.zeros(m + 6, dtype=dtype, device=device)
+    old = td.full(n, 9, dtype=dtype, device=device)
+    td.cuda_module(NARROW).kernel("add", dtype)[2, 64](given, out, old, n, m)
+    sums = [x[at::m].sum() for at in range(m)]
+    assert out.astype(td.float32).tolist() == [*sums, 0, x[:64].sum(), 0, 0, x[64:].sum(), 0]
+    before = old.astype(td.float32).numpy()
+    for at in range(m):  # each thread found what some others had added up, one of them nothing
+        assert 0 in before[at::m]
+        assert sums[at] in before[at::m] + x[at::m]
+
+
+def test_compare_and_swap_of_16_bits(device):
+    x = np.random.default_rng().integers(0, 1 << 16, 100).astype(np.uint16)
+    out = td.zeros(5, dtype=td.uint16, device=device)
+    td.cuda_module(NARROW).largest[2, 64](td.asarray(x, device=device), out, 100, 5)
+    assert out.tolist() == [x[at::5].max() for at in range(5)]

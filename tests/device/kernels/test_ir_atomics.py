@@ -14,7 +14,7 @@ from tests.support.ir_kernels import ir_kernel
 
 TYPES: dict[str, Any] = {
     "i32": np.int32, "u32": np.uint32, "i64": np.int64, "u64": np.uint64, "f32": np.float32,
-    "f64": np.float64,
+    "f64": np.float64, "f16": np.float16, "u16": np.uint16,
 }  # fmt: skip
 UPDATES: dict[str, Callable[[Any, Any], Any]] = {
     "add": lambda old, value: old + value,
@@ -32,7 +32,7 @@ INTEGERS = [op for op in UPDATES if op not in ("inc", "dec")]
 FLOATS = ["add", "sub", "min", "max", "exchange"]
 OPS = {
     "i32": INTEGERS, "u32": list(UPDATES), "i64": INTEGERS, "u64": INTEGERS, "f32": FLOATS,
-    "f64": ["add"],
+    "f64": ["add"], "f16": FLOATS, "u16": INTEGERS,
 }  # fmt: skip
 
 

@@ -85,7 +85,8 @@ FAULTS = {
     "for w: i32 in range(0, 3) parallel {\nbreak\n}": "a parallel loop cannot be left with break",
     "for w: i32 in range(0, 3) parallel {\nreturn\n}": "a parallel loop cannot be left with return",
     "return 1": "a kernel returns no value",
-    "atomic add h[0], 1.0:f16": "atomics work on one of i32, u32, i64, u64, f32, f64, not on f16",
+    "atomic add h@i16[0], 1:i16": "atomics work on one of i32, u32, i64, u64, f32, f64, f16, bf16, "
+    "u16, not on i16",
     "atomic xor x[0], 1.0": "an atomic xor works on integers, not on f32",
     "atomic add x[0], 1": "an operand of an atomic add is i32, where f32 is needed",
     "atomic add x[0], 1.0, 2.0": "an atomic add takes 1 operand, not 2",

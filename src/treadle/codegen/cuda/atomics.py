@@ -19,7 +19,7 @@ _WORD = frozenset(n.ATOMICS)
 _NATIVE = {
     "i32": _WORD, "u32": _WORD, "u64": _WORD - {"sub", "inc", "dec"},
     "i64": frozenset({"min", "max"}), "f32": frozenset({"add", "exchange"}),
-    "f64": frozenset({"add"}),
+    "f64": frozenset({"add"}), "u16": frozenset({"cas"}),
 }  # fmt: skip
 _BY_BITS = {  # of floats: the bits, and back
     "f32": ("__float_as_uint({})", "__uint_as_float({})", "unsigned int"),

@@ -32,6 +32,10 @@ def atomic(scope: Scope, node: n.Atomic, place: str) -> str:
             f"Metal has no atomic {op} on 64 bits that gives the old value: use 32-bit atomics",
             node.span,
         )
+    if type.bits < 32:
+        raise UnsupportedOnTarget(
+            f"Metal has no atomics on {type}: use a number of 32 bits", node.span
+        )
     operands = ", ".join(scope.text(operand) for operand in node.operands)
     on_integers = type.is_integer and op in _FUNCTIONS
     if on_integers or (type.is_float and op in ("add", "sub") and space == "global"):

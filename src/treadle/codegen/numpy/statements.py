@@ -308,7 +308,7 @@ class Statements:
         if node.result is None:
             emitter.line(text)
         else:
-            self.receive(node.result, [text])
+            self.receive(node.result, [f"bf16_of({text})" if type.name == "bf16" else text])
 
     def subgroup(self, node: n.Subgroup) -> None:
         if node.mask is not None:

@@ -10,20 +10,24 @@ from collections.abc import Sequence
 
 from treadle.codegen.ptx import memory
 from treadle.codegen.ptx.arithmetic import binary, select, unary
+from treadle.codegen.ptx.casts import from_stored, to_stored
 from treadle.codegen.ptx.emitter import Emitter, when
 from treadle.codegen.ptx.intrinsics import intrinsic
 from treadle.codegen.ptx.memory import Address
 from treadle.codegen.ptx.spelling import KINDS, REGISTERS, ZEROS
 from treadle.codegen.ptx.values import Value
-from treadle.ir.types import Scalar
+from treadle.ir.types import F16, Scalar
 
 _BITWISE = frozenset({"and", "or", "xor", "exchange", "cas"})
 _NAMES = {"exchange": "exch", "sub": "add"}
+_HALVES_SINCE = (70, (6, 3))
 _REDUCES = frozenset({"add", "min", "max", "and", "or", "xor"})  # `red` has these
 
 
 def is_native(op: str, type: Scalar, space: str) -> bool:
     """Whether one instruction does it."""
+    if type.bits == 16:  # the others exchange the bits
+        return space != "local" and type == F16 and op in ("add", "sub")
     return space != "local" and not (type.is_float and op in ("min", "max"))
 
 
@@ -41,6 +45,8 @@ def atomic(
     space, kind = address.storage.space, REGISTERS[type.name]
     if space == "local":
         return _plain(e, op, type, address, operands)
+    if type.bits == 16:
+        e.module.has(*_HALVES_SINCE)
     if not is_native(op, type, space):
         return _loop(e, op, type, address, operands)
     if op == "sub":
@@ -64,6 +70,8 @@ def _type_of(op: str, type: Scalar) -> str:
         return f"b{type.bits}"
     if op in ("add", "sub") and type.is_integer:
         return f"u{type.bits}"
+    if type == F16:
+        return "noftz.f16"
     return KINDS[type.name]
 
 
@@ -102,13 +110,32 @@ def _bits(e: Emitter, type: Scalar, value: str) -> str:
 def _loop(e: Emitter, op: str, type: Scalar, address: Address, operands: Sequence[str]) -> str:
     """Try until the place has not changed in the meantime."""
     bits, place = f"b{type.bits}", memory.operand(e, address)
+    if op == "cas":
+        given = [_to_bits(e, type, operand) for operand in operands]
+        old = e.op(bits, f"atom.{address.storage.space}.cas.{bits}", place, *given)
+        return _from_bits(e, type, old)
     old = e.op(bits, f"ld.{address.storage.space}.u{type.bits}", place)
     expected = e.register(bits)
     again = e.new_label("retry")
     e.place(again)
     e.move(bits, expected, old)
-    value = e.op(REGISTERS[type.name], f"mov.{bits}", expected)
-    new = _bits(e, type, _updated(e, op, type, value, operands))
+    new = _to_bits(e, type, _updated(e, op, type, _from_bits(e, type, expected), operands))
     e.ops([old], f"atom.{address.storage.space}.cas.{bits}", place, expected, new)
     e.jump(again, when(e.op("pred", f"setp.ne.u{type.bits}", old, expected)))
-    return e.op(REGISTERS[type.name], f"mov.{bits}", old)
+    return _from_bits(e, type, old)
+
+
+def _to_bits(e: Emitter, type: Scalar, value: str) -> str:
+    """A value as a register of its bits."""
+    if type.bits > 16:
+        return _bits(e, type, value)
+    stored = to_stored(e, type, value)
+    return stored if type == F16 else e.op("b16", "cvt.u16.u32", stored)
+
+
+def _from_bits(e: Emitter, type: Scalar, bits: str) -> str:
+    if type.bits > 16:
+        return e.op(REGISTERS[type.name], f"mov.b{type.bits}", bits)
+    if type == F16:
+        return e.op("b16", "mov.b16", bits)
+    return from_stored(e, type, e.op("b32", "cvt.u32.u16", bits))

@@ -68,13 +68,17 @@ def _atomic(cx: Context, values: Sequence[Value], node: tree.Call) -> Value:
         return _add_to_pair(cx, pointer, type, values[1])
     if op == "add" and isinstance(type, VectorType) and type.element.scalar == ir.F32:
         return _add_to_vector(cx, pointer, type, values[1])
-    if isinstance(type, Arithmetic) and type.scalar in _HALVES:
-        raise cx.error(
-            f"{name} on {type}: devices exchange 32 bits at least; add to a pair of them "
-            "(__half2, __nv_bfloat162), or to a float"
-        )
     if not isinstance(type, Arithmetic):
         raise cx.error(f"{name} works on numbers, not on {describe(place)}: update its members")
+    if (
+        type.scalar.bits < 32
+        and type.scalar not in _HALVES
+        and (op, type.scalar) != ("cas", ir.U16)
+    ):
+        raise cx.error(
+            f"{name} on {type}: of 8 and 16 bits CUDA has atomicCAS on unsigned short, and "
+            "atomicAdd on __half and __nv_bfloat16"
+        )
     if type.scalar.is_float and op not in _ON_FLOATS:
         raise cx.error(
             f"{name} works on integers, not on {type}: exchange its bits by atomicCAS in a loop"

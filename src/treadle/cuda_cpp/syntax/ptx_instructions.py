@@ -422,24 +422,37 @@ def _atomic(r: Registers, one: Instruction) -> str:
     arguments = list(one.arguments)
     to = Argument("_") if is_red else arguments.pop(0)
     words = [w for w in one.parts[1:-1] if w.split("::")[0] not in (*_SPACES, "noftz", "L2")]
-    order, scope, op, type = "", "gpu", "", one.parts[-1]
+    order, scope, op, type, count = "", "gpu", "", one.parts[-1], 1
     for word in words:
         if word in ("relaxed", "acquire", "release", "acq_rel"):
             order = word
         elif word in _SCOPES:
             scope = word
+        elif word in ("v2", "v4", "v8"):
+            count = int(word[1])
         else:
             op = word
     function = _ATOMICS.get(op)
     if function is None or type not in CPP_TYPES or not arguments:
         raise NotTranslated(f"{one.name} is not translated")
     cpp = f"u{type[1:]}" if type[0] == "b" and type != "bf16x2" and type != "bf16" else type
-    values = ", ".join(r.value(each, cpp) for each in arguments[1:])
-    call = f"{function}({r.address(arguments[0], CPP_TYPES[cpp])}, {values})"
     before = f"{_SCOPES[scope]};" if order in ("release", "acq_rel") else ""
     after = f"{_SCOPES[scope]};" if order in ("acquire", "acq_rel") else ""
-    made = f"{call};" if to.text == "_" else r.assign(to, cpp, call)
-    return before + made + after
+    pointer = r.address(arguments[0], CPP_TYPES[cpp])
+    parts = [each.parts or (each,) for each in (to, *arguments[1:])]
+    if any(len(each) != count for each in parts[is_red:]):
+        raise NotTranslated(f"{one.name} takes {count} registers")
+    made, results = "", []
+    for at in range(count):  # each number of a vector by itself, as on CUDA
+        values = ", ".join(r.value(each[at], cpp) for each in parts[1:])
+        call = f"{function}({pointer} + {at}, {values})"
+        if is_red or parts[0][at].text == "_":
+            made += f"{call};"
+        else:
+            name = r.fresh()
+            made += f"auto {name} = {call};"
+            results.append(r.assign(parts[0][at], cpp, name))
+    return before + made + "".join(results) + after
 
 
 def _copy(r: Registers, one: Instruction) -> str:

@@ -93,7 +93,7 @@ def _in_turn(
     begins = np.flatnonzero(np.concatenate(([True], places[1:] != places[:-1])))
     counts = np.diff(np.append(begins, places.size))
     old = np.empty(at.size, memory.dtype)
-    if op in ("add", "sub") and memory.dtype.kind in "iu":
+    if op in ("add", "sub") and memory.dtype.kind in "iu" and new is _new:
         added = values[0][order] if op == "add" else (-values[0][order]).astype(memory.dtype)
         before = np.cumsum(added, dtype=memory.dtype) - added
         before -= np.repeat(before[begins], counts)
