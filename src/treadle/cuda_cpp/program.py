@@ -201,7 +201,7 @@ def number_of_memory(key: str) -> int:
     """The number of a memory in pointers that are kept in memory. It depends on nothing but the
     name, so all kernels of a file have the same one for a variable, or for what the pointers in a
     class point to. 0 is for null."""
-    return zlib.crc32(key.encode()) or 1
+    return zlib.crc32(key.encode()) & 0x7FFFFFFF or 1
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,8 +13,10 @@ from dataclasses import dataclass
 from treadle.core.source import Span
 from treadle.cuda_cpp.lower.arithmetic import cast, constant, folded
 from treadle.cuda_cpp.semantics.types import (
+    ARITHMETIC,
     OF_SCALAR,
     WORDS,
+    ArrayOf,
     BitField,
     CppType,
     Field,
@@ -181,6 +183,9 @@ def _union(members: Sequence[Declared], own: str) -> Layout:
             scalar = _OF_SIZE[size_of(one.type)]
             fields.append(Field(name, OF_SCALAR[scalar]))
             bits.append(_bit_field(one, 0, [(name, 0, 8 * size_of(one.type))]))
+        elif one.width:  # padding, which has a size and no alignment
+            room = ArrayOf(ARITHMETIC["unsigned char"], -(-one.width // 8))
+            fields.append(Field(f"{WORDS}{own}.{at}", room))
     return Layout(tuple(fields), tuple(bits), tuple(one.name for one in members if one.name))
 
 

@@ -10,6 +10,11 @@ from dataclasses import replace
 
 from treadle.core.errors import CompileError
 from treadle.core.source import Span
+from treadle.cuda_cpp.lower.address_numbers import (
+    address_as_number,
+    number_of_target,
+    pointer_from_number,
+)
 from treadle.cuda_cpp.lower.arithmetic import cast, constant, folded, minus, over, wider
 from treadle.cuda_cpp.lower.context import Context, completed
 from treadle.cuda_cpp.lower.objects import load, load_by_fields, member, subscript
@@ -40,7 +45,6 @@ from treadle.cuda_cpp.lower.values import (
     Null,
     NullTarget,
     ObjectAddress,
-    ObjectTarget,
     ParameterPointer,
     PointerValue,
     PointerVariable,
@@ -387,8 +391,12 @@ def convert(cx: Context, value: Value, type: CppType, span: Span) -> Value:
         if target is not None and underlying(given) is not None:
             expression, _ = number(cx, value, span)
             converted = number_as(expression, target, span)
-            if isinstance(value, Address) and target.scalar.is_integer and target.scalar.bits == 64:
-                return replace(value, expression=converted, type=type)
+            if isinstance(value, Address) and target.scalar.is_integer:
+                assert value.low is not None
+                low = number_as(value.low, target, span)
+                if target.scalar.bits < 64:
+                    return Rvalue(low, type)
+                return replace(value, expression=converted, type=type, low=low)
             return Rvalue(converted, type)
         if isinstance(type, ClassType) and derives(given, type):
             if acts(type):
@@ -546,7 +554,7 @@ def explicit_cast(cx: Context, value: Value, type: CppType, style: str, span: Sp
     if pointer is not None and isinstance(type, Arithmetic):
         if type == BOOL:
             return Rvalue(condition(cx, value, span), BOOL)
-        return _address_as_number(cx, pointer, type, span)
+        return address_as_number(cx, pointer, type, span)
     if isinstance(type, EnumType) or (isinstance(given, EnumType) and isinstance(type, Arithmetic)):
         read = rvalue(cx, value, span)
         scalar = ir_type(type)
@@ -615,10 +623,14 @@ def _cast_to_pointer(cx: Context, value: Value, type: Pointer, style: str, span:
         if isinstance(pointed, (PointerVariable, ParameterPointer)):
             return ObjectAddress(replace(pointed, to=type.to.to))
     pointer = value.pointer if isinstance(value, Address) else pointer_of(cx, value)
+    if pointer is None and isinstance(getattr(value, "type", None), (Arithmetic, EnumType)):
+        read, type_ = number(cx, value, span)
+        if type_.scalar.is_integer:
+            pointer = pointer_from_number(cx, read, type_, span)
     if pointer is None:
         demand_address(cx, value)
         raise cx.error(
-            f"{describe(value)} cannot become a pointer: addresses are not numbers on most devices",
+            f"{describe(value)} cannot become a pointer",
             span,
         )
     _refuse_other_size(cx, pointer.to, type.to, span)
@@ -650,20 +662,11 @@ def _refuse_other_size(cx: Context, given: CppType, to: CppType, span: Span) -> 
             )
 
 
-def _address_as_number(cx: Context, pointer: PointerValue, type: Arithmetic, span: Span) -> Value:
-    """A pointer as an integer: its offset in bytes in its memory. Memories are aligned to at least
-    16 bytes, so tests of alignment have CUDA's results."""
-    if len(pointer.targets) > 1 or isinstance(pointer.targets[0], ObjectTarget):
-        raise cx.error("the address of this object is not known as a number", span)
-    cx.note("emulated", "pointer as an integer", "the offset in bytes in its memory", span)
-    in_bytes = in_steps_of(cx, pointer, 1)
-    assert in_bytes is not None
-    return Address(cast(in_bytes.offset, type.scalar, span), type, pointer=in_bytes)
-
-
 def difference(cx: Context, left: PointerValue, right: PointerValue, span: Span) -> n.Expression:
     """`left - right` in elements, as a 64-bit number."""
-    one, other = same_steps(cx, left, right, span)
+    if not set(left.targets) & set(right.targets):
+        raise cx.error("these pointers point into different arrays, so they have no distance", span)
+    one, other = same_steps(cx, left, right)
     steps = minus(one.offset, other.offset)
     size = unit_of(left.to) * count_of(left.to)
     if size % one.unit:
@@ -673,11 +676,9 @@ def difference(cx: Context, left: PointerValue, right: PointerValue, span: Span)
 
 
 def same_steps(
-    cx: Context, left: PointerValue, right: PointerValue, span: Span
+    cx: Context, left: PointerValue, right: PointerValue
 ) -> tuple[PointerValue, PointerValue]:
     """The offsets of two pointers into one memory in the same units and type."""
-    if not _into_one_memory(left, right):
-        raise cx.error("these pointers may point into different arrays, which have no order", span)
     unit = math.gcd(left.unit, right.unit)
     one, other = in_steps_of(cx, left, unit), in_steps_of(cx, right, unit)
     assert one is not None
@@ -687,6 +688,30 @@ def same_steps(
         PointerValue(one.targets, first, unit, one.to, one.tag),
         PointerValue(other.targets, second, unit, other.to, other.tag),
     )
+
+
+def ordered(
+    cx: Context, op: str, left: PointerValue, right: PointerValue, span: Span
+) -> n.Expression:
+    """`left op right`, an order of pointers: of different arrays, that of the memories' numbers."""
+    one, other = same_steps(cx, left, right)
+    by_offset = n.Binary(op, one.offset, other.offset, ir.BOOL, span)
+    if _into_one_memory(left, right):
+        return by_offset
+    first, second = (_number_at(cx, each, span) for each in (left, right))
+    same = n.Binary("eq", first, second, ir.BOOL, span)
+    return n.Select(same, by_offset, n.Binary(op, first, second, ir.BOOL, span), ir.BOOL, span)
+
+
+def _number_at(cx: Context, pointer: PointerValue, span: Span) -> n.Expression:
+    """The number of the memory that a pointer points into."""
+    numbers = [number_of_target(cx, one) for one in pointer.targets]
+    found: n.Expression = constant(numbers[-1], ir.U32)
+    for at in reversed(range(len(numbers) - 1)):
+        assert pointer.tag is not None
+        test = n.Binary("eq", pointer.tag, constant(at, ir.I32), ir.BOOL, span)
+        found = n.Select(test, constant(numbers[at], ir.U32), found, ir.U32)
+    return found
 
 
 def _into_one_memory(left: PointerValue, right: PointerValue) -> bool:
@@ -708,7 +733,7 @@ def same_place(cx: Context, left: PointerValue, right: PointerValue, span: Span)
             if not isinstance(one, NullTarget):
                 first = PointerValue((one,), left.offset, left.unit, left.to)
                 second = PointerValue((one,), right.offset, right.unit, right.to)
-                first, second = same_steps(cx, first, second, span)
+                first, second = same_steps(cx, first, second)
                 equal = n.Binary("eq", first.offset, second.offset, ir.BOOL, span)
             for tag, at in ((left.tag, place), (right.tag, other_place)):
                 if tag is not None:

@@ -20,10 +20,10 @@ from treadle.cuda_cpp.lower.conversions import (
     is_not_null,
     number,
     number_as,
+    ordered,
     promoted,
     rvalue,
     same_place,
-    same_steps,
     underlying,
 )
 from treadle.cuda_cpp.lower.objects import (
@@ -121,9 +121,10 @@ def binary(
             left, right = _of_one_enum(cx, left, right, span)
     if isinstance(left, (Text, ChosenText)) or isinstance(right, (Text, ChosenText)):
         left, right = (cx.rules.text_pointer(cx, each, span) for each in (left, right))
-    for each in (left, right):
-        if isinstance(each, (SplitArray, ObjectAddress)):
-            demand_address(cx, each)
+    if not _is_null(left) and not _is_null(right):
+        for each in (left, right):
+            if isinstance(each, (SplitArray, ObjectAddress)):
+                demand_address(cx, each)
     one, other = pointer_of(cx, left), pointer_of(cx, right)
     if one is not None or other is not None or isinstance(left, Null) or isinstance(right, Null):
         return _on_pointers(cx, op, left, right, one, other, span)
@@ -192,24 +193,40 @@ def numbers(cx: Context, op: str, left: Value, right: Value, span: Span) -> Rval
     if type.scalar.is_float and op in ("%", "&", "|", "^"):
         raise cx.error(f"operator {op} takes integers, not {type}: use fmod for remainders", span)
     name = _ARITHMETIC.get(op) or _BITWISE[op]
+    a, b = _lower_half(left, op, a, b), _lower_half(right, op, b, a)
     made = n.Binary(name, a, b, type.scalar, span)
-    moved_by = _further_address(left, right, op, a, b)
-    return Rvalue(made, type) if moved_by is None else Address(made, type, pointer=moved_by)
+    return _further_address(left, right, op, made, type, span) or Rvalue(made, type)
+
+
+def _lower_half(value: Value, op: str, whole: n.Expression, other: n.Expression) -> n.Expression:
+    """An operand; the lower half of an address if the upper one does not matter, so that a test of
+    alignment needs no integers of 64 bits."""
+    if not isinstance(value, Address) or value.low is None or not isinstance(other, n.Constant):
+        return whole
+    mask = int(other.value)
+    unsigned = isinstance(whole.type, ir.Scalar) and not whole.type.is_signed
+    small = 0 < mask < 1 << 31
+    if small and (op == "&" or (op == "%" and unsigned and mask & (mask - 1) == 0)):
+        return cast(value.low, whole.type) if isinstance(whole.type, ir.Scalar) else whole
+    return whole
 
 
 def _further_address(
-    left: Value, right: Value, op: str, a: n.Expression, b: n.Expression
-) -> PointerValue | None:
-    """The pointer that the sum of an address and a number is; None for other results."""
+    left: Value, right: Value, op: str, made: n.Binary, type: Arithmetic, span: Span
+) -> Address | None:
+    """The sum of an address and a number; None for other results."""
+    b = made.right
     if op == "+" and isinstance(right, Address) and not isinstance(left, Address):
-        left, right, b = right, left, a
+        left, right, b = right, left, made.left
     if op not in ("+", "-") or not isinstance(left, Address) or isinstance(right, Address):
         return None
     pointer = left.pointer
     assert pointer is not None
+    assert left.low is not None
+    low = n.Binary(_ARITHMETIC[op], cast(left.low, type.scalar), b, type.scalar, span)
     step = cast(b, pointer.offset.type if isinstance(pointer.offset.type, ir.Scalar) else ir.I32)
     further = plus(pointer.offset, step) if op == "+" else minus(pointer.offset, step)
-    return replace(pointer, offset=further)
+    return Address(made, type, pointer=replace(pointer, offset=further), low=low)
 
 
 def compared(op: str, left: n.Expression, right: n.Expression, span: Span) -> n.Expression:
@@ -292,8 +309,7 @@ def _compare_pointers(
     if op in ("==", "!="):
         equal = same_place(cx, one, other, span)
         return equal if op == "==" else folded(n.Unary("not", equal, ir.BOOL, span))
-    one, other = same_steps(cx, one, other, span)
-    return n.Binary(_COMPARISONS[op], one.offset, other.offset, ir.BOOL, span)
+    return ordered(cx, _COMPARISONS[op], one, other, span)
 
 
 def _is_null(value: Value) -> bool:

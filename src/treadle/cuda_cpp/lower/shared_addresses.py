@@ -15,23 +15,27 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from treadle.core.source import Span
+from treadle.cuda_cpp.lower.address_numbers import address_as_number
 from treadle.cuda_cpp.lower.arithmetic import cast, constant, is_constant, plus
 from treadle.cuda_cpp.lower.builtin_calls import Handler, expect, number_argument
 from treadle.cuda_cpp.lower.context import Context, NotPure
-from treadle.cuda_cpp.lower.pointers import as_pointer_to, in_steps_of, pointer_of
+from treadle.cuda_cpp.lower.conversions import explicit_cast
+from treadle.cuda_cpp.lower.pointers import in_steps_of, pointer_of
 from treadle.cuda_cpp.lower.storage import array_memory, new_memory
 from treadle.cuda_cpp.lower.values import (
     ArrayValue,
+    ItemTarget,
     Lvalue,
     MemoryTarget,
     NullTarget,
+    ObjectTarget,
     PointerValue,
     Rvalue,
     Target,
     Value,
     describe,
 )
-from treadle.cuda_cpp.semantics.types import INT, UNSIGNED, UNSIGNED_LONG, VOID, ArrayOf
+from treadle.cuda_cpp.semantics.types import INT, UNSIGNED, UNSIGNED_LONG, VOID, ArrayOf, Pointer
 from treadle.cuda_cpp.syntax import tree
 from treadle.ir import nodes as n
 from treadle.ir import types as ir
@@ -198,6 +202,7 @@ def _is_in(space: str) -> Handler:
         found: n.Expression = n.FALSE
         for place, target in enumerate(pointer.targets):
             inside = isinstance(target, MemoryTarget) and target.space == space
+            inside |= space == "local" and isinstance(target, (ObjectTarget, ItemTarget))
             holds: n.Expression = n.TRUE if inside else n.FALSE
             if pointer.tag is None:
                 found = holds
@@ -209,12 +214,18 @@ def _is_in(space: str) -> Handler:
     return build
 
 
-def _same(cx: Context, values: Sequence[Value], node: tree.Call) -> Value:
-    """`__cvta_generic_to_global(pointer)` and its like, whose result stays a pointer."""
+def _as_number(cx: Context, values: Sequence[Value], node: tree.Call) -> Value:
+    """`__cvta_generic_to_global(pointer)` and its like: the number is the generic one."""
     pointer = pointer_of(cx, values[0]) if len(values) == 1 else None
     if pointer is None:
         raise cx.error("a conversion of addresses takes a pointer")
-    return as_pointer_to(pointer, VOID)
+    return address_as_number(cx, pointer, UNSIGNED_LONG, cx.span)
+
+
+def _as_pointer(cx: Context, values: Sequence[Value], node: tree.Call) -> Value:
+    """`__cvta_global_to_generic(number)` and its like."""
+    expect(cx, "a conversion of addresses", values, 1)
+    return explicit_cast(cx, values[0], Pointer(VOID), "c", cx.span)
 
 
 def carry(cx: Context) -> Value:
@@ -236,7 +247,10 @@ HANDLERS: dict[str, Handler] = {
     "__cvta_shared_to_generic": _to_pointer,
     "__treadle_shared_pointer": _to_pointer,
     **dict.fromkeys(
-        (f"__cvta_generic_to_{space}" for space in ("global", "local", "constant")), _same
+        (f"__cvta_generic_to_{space}" for space in ("global", "local", "constant")), _as_number
+    ),
+    **dict.fromkeys(
+        (f"__cvta_{space}_to_generic" for space in ("global", "local", "constant")), _as_pointer
     ),
     "__isShared": _is_in("shared"),
     "__isGlobal": _is_in("global"),

@@ -63,7 +63,7 @@ def number_of(cx: Context, memory: str) -> int:
     if found is None:
         found = number_of_memory(f"memory {memory}")
         while found in cx.lowering.memory_numbers.values():
-            found = found % 0xFFFFFFFF + 1
+            found = found % 0x7FFFFFFF + 1
         cx.lowering.memory_numbers[memory] = found
     return found
 

@@ -42,9 +42,10 @@ class Rvalue:
 @dataclass(frozen=True, slots=True)
 class Address(Rvalue):
     """A pointer that was cast to an integer, and sums of it: it can become a pointer again. The
-    offset of `pointer` is in bytes."""
+    offset of `pointer` is in bytes, and `low` is the number without its upper half."""
 
     pointer: PointerValue | None = field(default=None, compare=False)
+    low: n.Expression | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
