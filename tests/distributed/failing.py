@@ -9,6 +9,8 @@ import treadle as td
 from treadle import distributed as dist
 
 mode = sys.argv[1]
+if "NCCL_SOCKET_IFNAME" in os.environ:
+    os.environ["NCCL_HOSTID"] = os.environ["RANK"]
 print("pid", os.getpid(), flush=True)
 if mode == "forgotten":
     dist.all_reduce(td.ones(2))

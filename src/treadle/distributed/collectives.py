@@ -6,7 +6,6 @@ from typing import Any
 
 from treadle.autograd.function import Function
 from treadle.core import dtypes
-from treadle.core.dtypes import DType
 from treadle.core.errors import AutogradError, DtypeError, ShapeError
 from treadle.distributed.group import Group, current
 from treadle.distributed.request import Request
@@ -19,7 +18,6 @@ from treadle.tensor.dtypes import dtype_of
 from treadle.tensor.tensor import Tensor, from_node
 
 REDUCTIONS = ("sum", "mean", "min", "max", "product")
-_HALVES = (dtypes.float16, dtypes.bfloat16)
 
 
 def all_reduce(x: Tensor, op: str = "sum") -> Tensor:
@@ -139,8 +137,12 @@ def barrier() -> None:
     >>> td.distributed.barrier()
     """
     group = current()
-    if group.size > 1:
+    if group.backend is None:
+        return
+    if group.backend.on_host:
         group.wait(group.start(Request("barrier", dtypes.uint8, ()), None, None))
+    else:
+        _all_reduced(group, zeros((1,)), "sum").numpy()
 
 
 # --- what is given -------------------------------------------------------------------------------
@@ -217,24 +219,18 @@ def _moved(x: Tensor, source: int, target: int) -> Tensor:
 
 def _run(group: Group, request: Request, x: Tensor, shape: tuple[int, ...]) -> Tensor:
     """A collective's result, under way. Of a single rank it is a copy."""
-    if group.size == 1:
+    if group.backend is None:
         return x.clone().reshape(shape)
     return from_node(transferred(group, request, x._node, shape, x.device))
 
 
 def _reduced(group: Group, kind: str, x: Tensor, op: str, shape: Any, peer: Any = None) -> Tensor:
     """A reduction, in a dtype that backends compute with."""
-    wide = _reducible(x.dtype)
+    wide = x.dtype if group.backend is None else group.backend.wider.get(x.dtype.short, x.dtype)
     given = x if wide is x.dtype else x.to(wide)
     request = Request(kind, wide, given.shape, op, peer)
     made = _run(group, request, given, shape)
     return made if wide is x.dtype else made.to(x.dtype)
-
-
-def _reducible(dtype: DType) -> DType:
-    if dtype in _HALVES:
-        return dtypes.float32
-    return dtypes.uint8 if dtype.kind == "bool" else dtype
 
 
 def _all_reduced(group: Group, x: Tensor, op: str) -> Tensor:

@@ -28,6 +28,7 @@ from treadle.runtime import settings
 from treadle.runtime.devices import Device, default_device, devices, set_default_device
 
 _LOOK = 0.02  # seconds between looks whether other ranks have failed
+_BLOCKED = 1.0  # until a rank that a failure elsewhere blocks on its device is ended
 _ASKING = 0.5  # until a value is asked for again
 _GRACE = 2.0  # seconds in which data of a rank that has ended may still arrive
 
@@ -138,10 +139,23 @@ class Group:
     def _end_soon(self) -> None:
         """End this process, if it does not do so by itself: it computes, and starts no operation
         that would fail."""
-        time.sleep(self.timeout)
+        # A wait for a device cannot raise an error.
+        on_host = self.backend is None or self.backend.on_host
+        time.sleep(self.timeout if on_host else min(self.timeout, _BLOCKED))
         lifecycle.fail(self._failed or "")
         sys.stderr.write(f"treadle: rank {self.rank} is ended: {self._failed}\n")
         lifecycle.leave(1)
+
+    def overdue(self, operation: Operation) -> None:
+        """End this process for an operation that the device has not ended in time."""
+        try:
+            self._raise_timeout(operation)
+        except DistributedError as error:
+            sys.stderr.write(f"treadle: rank {self.rank} is ended: {error}\n")
+            lifecycle.fail(f"DistributedError: {str(error).splitlines()[0]}")
+            if self.client is not None:
+                self.client.bye(lifecycle.failure)
+            lifecycle.leave(1)
 
     def _raise_failure(self, operation: Operation | None) -> None:
         if self._failed is not None:
@@ -286,7 +300,7 @@ def _met(launched: Launched, backend: str | None, timeout: float, check: bool) -
         lifecycle.listen(group.heard)
     made: Any = import_module(BACKENDS[name])
     try:
-        found = made.make(Meeting(launched, timeout, device, group.client))
+        found = made.make(Meeting(launched, timeout, device, group.client, group.overdue))
     except DistributedError as error:
         raise _with_places(error, group) from None
     group.backend = found

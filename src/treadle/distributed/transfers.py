@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from treadle.core.errors import DistributedError
 from treadle.distributed.group import Group
 from treadle.distributed.operation import HostMemory, Operation
 from treadle.distributed.request import Request
@@ -60,9 +61,14 @@ def transferred(
     """The node of a collective's result, which is under way."""
     transfer = Transfer(group, request, shape)
     assert group.backend is not None
-    if not group.backend.on_host:
-        raise AssertionError("a backend whose memory is the device's is given arrays")
+    refusal = group.backend.refusal(request)
+    if refusal:
+        raise DistributedError(refusal)
     sources = () if x is None else (x,)
+    if not group.backend.on_host:
+        started = call(_start, sources, shape, request.dtype, (transfer, device), device)
+        realize([started])
+        return started
     if device.traits.host_memory:
         begun = call(_begin, sources, shape, request.dtype, (transfer, device), device)
         realize([begun])
@@ -139,6 +145,20 @@ def _copy(stream: Any, source: DeviceArray, target: DeviceArray) -> None:
             source.buffer, source.offset * item, target.buffer, target.offset * item,
         )  # fmt: skip
         stream.copy(*buffers, source.size * item)
+
+
+# --- devices that the backend reaches ------------------------------------------------------------
+
+
+def _start(*arguments: Any) -> DeviceArray:
+    """The result, which the device's streams have in order."""
+    *arrays, transfer, device = arguments
+    request: Request = transfer.request
+    if arrays and arrays[0].key.imagined:
+        return new(arrays[0], request.dtype, *transfer.shape)
+    result = DeviceArray.allocate(device, request.dtype, transfer.shape)
+    transfer.group.start(request, arrays[0] if arrays else None, result)
+    return result
 
 
 # --- other devices: through the host -------------------------------------------------------------

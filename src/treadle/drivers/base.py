@@ -238,6 +238,18 @@ class Stream(ABC):
         TypeError where memory is not the host's."""
         raise TypeError(f"the memory of {self.device.info.id} is not the host's")
 
+    def call_library(
+        self,
+        name: str,
+        work: Callable[[int], object],
+        reads: Sequence[Buffer],
+        writes: Sequence[Buffer],
+    ) -> None:
+        """Append what another library appends to a stream in its own API (`native_handle`), which
+        `work` is called with; it uses these buffers. In a capture it is recorded. TypeError where
+        no other library can use the device's streams."""
+        raise TypeError(f"streams of {self.device.info.id} are of no use to other libraries")
+
     def multiply(
         self,
         product: PreparedProduct,

@@ -103,6 +103,17 @@ class StreamProxy(base.Stream):
         what = Appended("library", name, buffers, (), moved, operations)
         self.appending(what, lambda: self.inner.call_host(work, buffers))
 
+    def call_library(
+        self,
+        name: str,
+        work: Callable[[int], object],
+        reads: Sequence[base.Buffer],
+        writes: Sequence[base.Buffer],
+    ) -> None:
+        """Work of another library."""
+        what = Appended("library", name, reads, writes)
+        self.appending(what, lambda: self.inner.call_library(name, work, reads, writes))
+
     def multiply(
         self,
         product: PreparedProduct,

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
+from treadle.core.dtypes import DType
 from treadle.distributed.client import Client
 from treadle.distributed.environment import Launched
 from treadle.distributed.operation import Operation
+from treadle.distributed.request import Request
 from treadle.runtime.devices import Device
 
 
@@ -21,17 +23,25 @@ class Meeting:
     timeout: float
     device: Device
     client: Client | None
+    overdue: Callable[[Operation], None]
+    """Ends this process, for an operation that has not ended in time and that nothing waits for in
+    a way that could raise an error."""
 
 
 class Backend(Protocol):
     """Moves the data of operations, in the order in which they are started.
 
-    Memory is `HostMemory` where `on_host` is set, else a `DeviceArray`. In place are
-    all_reduce, reduce and broadcast, whose `given` is None; what others are given stays unchanged
-    until they have ended."""
+    Memory is `HostMemory` where `on_host` is set: then all_reduce, reduce and broadcast are in
+    place, with `given` None, and what others are given stays unchanged until they have ended. Else
+    it is `DeviceArray`s, which the backend uses in the order of the device's streams."""
 
     name: str
     on_host: bool
+    wider: Mapping[str, DType]
+    """What numbers are cast to that it cannot reduce, by their short names."""
+
+    def refusal(self, request: Request) -> str:
+        """Why it cannot do an operation; "" if it can."""
 
     def start(self, operation: Operation) -> None:
         """Start an operation, without waiting for it or for those before it."""

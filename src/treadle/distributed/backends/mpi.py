@@ -12,9 +12,11 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
+from treadle.core import dtypes
 from treadle.core.errors import DistributedError
 from treadle.distributed.backends.base import Meeting
 from treadle.distributed.operation import Operation
+from treadle.distributed.request import Request
 
 # How long the thread sleeps between looks at what is in progress: not at all at first, since small
 # operations take microseconds; then as little as a rank that waits can bear.
@@ -38,6 +40,11 @@ class Mpi:
 
     name = "mpi"
     on_host = True
+    wider = {"f16": dtypes.float32, "bf16": dtypes.float32, "bool": dtypes.uint8}
+
+    def refusal(self, request: Request) -> str:
+        """It does all of them."""
+        return ""
 
     def __init__(self, meeting: Meeting) -> None:
         self._queue: deque[Operation | Callable[[], None]] = deque()

@@ -104,7 +104,7 @@ class Capture:
 
     def foreign(
         self,
-        append: Callable[[int], None],
+        append: Callable[[int], object],
         reads: Sequence[CudaBuffer],
         writes: Sequence[CudaBuffer],
     ) -> None:

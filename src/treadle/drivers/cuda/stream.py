@@ -225,6 +225,27 @@ class CudaStream(Stream):
             blas.multiply(product, addresses, scratch, self.handle)
             self.note(reads, writes)
 
+    def call_library(
+        self,
+        name: str,
+        work: Callable[[int], object],
+        reads: Sequence[Buffer],
+        writes: Sequence[Buffer],
+    ) -> None:
+        """Append what another library appends to a CUstream."""
+        device = self.device
+        read = [device.own(buffer) for buffer in reads]
+        written = [device.own(buffer) for buffer in writes]
+        if self._capture is not None:
+            with device.current():
+                self._capture.foreign(work, read, written)
+            return
+        self.recent.append(name)
+        with device.lock, device.current():
+            self.wait_for_users(read, written)
+            work(self.handle)
+            self.note(read, written)
+
     # ------------------------------------------------------------------ copies
 
     def write(self, buffer: Buffer, offset: int, data: memoryview) -> None:
