@@ -38,8 +38,8 @@ def by_host(source: str, values: tuple[int, ...], standard: str = "c++17") -> li
     with TemporaryDirectory() as folder:
         file, library = Path(folder, "host.cpp"), Path(folder, "host.so")
         file.write_text(_BEFORE + source + _AFTER)
-        command = ["g++", "-w", "-fpermissive", f"-std={standard}", "-O1", "-fwrapv", "-shared", "-fPIC"]
-        subprocess.run([*command, str(file), "-o", str(library)], check=True)
+        options = ["-w", "-fpermissive", f"-std={standard}", "-O1", "-fwrapv", "-shared", "-fPIC"]
+        subprocess.run(["g++", *options, str(file), "-o", str(library)], check=True)
         given = np.array(values, np.int32)
         found = np.full(ROOM, -77, np.int32)
         ctypes.CDLL(str(library)).run(

@@ -65,7 +65,7 @@ PRODUCTS: dict[str, MatrixProduct] = {
 # Lane 8 i + j gives row j of matrix i, 16 bytes. As `rows` a lane l gets, as word i of the result,
 # word l % 4 of row l / 4 of matrix i; as `columns`, of elements of 16 bits, element l / 4 of the
 # rows 2 (l % 4) and the one after. Of a result with fewer words, the lanes of the other matrices
-# give a row that nobody gets, wherever it is said to be.
+# give a row that no lane gets, wherever it is said to be.
 EXCHANGES = ("matrix_rows", "matrix_columns")
 EXCHANGED: dict[Type, int] = {U32: 1, Vector(U32, 2): 2, Vector(U32, 4): 4}  # words, by the result
 

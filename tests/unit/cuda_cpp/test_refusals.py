@@ -39,7 +39,7 @@ CONSTRUCTS = [
     ("a label", kernel("x[0] = 1; /**/again: x[0] = 2;"), "a label: .*; remove it"),
     ("asm", kernel('/**/asm("mov.u32 %0, %smid;" : "=r"(n));'),
      "inline assembly: %smid is not translated; use"),
-    ("asm volatile", kernel('/**/asm volatile("exit;");'), "inline assembly: exit is not among"),
+    ("asm volatile", kernel('/**/asm volatile("call f;");'), "inline assembly: call is not among"),
     ("try", kernel("/**/try { x[0] = 1; } catch (...) { }"), "try and catch: .*; return an error"),
     ("throw", kernel("if (n) /**/throw 1;"), "throw: device code has no exceptions.*; return"),
     ("calloc", kernel("float *p = (float *)/**/calloc(4, 4);"),

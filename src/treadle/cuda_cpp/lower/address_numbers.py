@@ -1,9 +1,9 @@
 """Addresses as integers of 64 bits.
 
-A memory has a number (`slots.py`), which is the upper half; the lower one is the offset in bytes. So
-sums, differences, alignment and order are those of addresses, and a number becomes a pointer again
-by its halves. Which memories that may be is a fact: those whose addresses became numbers in the
-kernel.
+A memory has a number (`slots.py`), which is the upper half; the lower one is the offset in bytes.
+So sums, differences, alignment and order are those of addresses, and a number becomes a pointer
+again by its halves. Which memories that may be is a fact: those whose addresses became numbers in
+the kernel.
 """
 
 from __future__ import annotations

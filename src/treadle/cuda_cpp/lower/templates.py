@@ -393,7 +393,7 @@ def method_of_instance(
     bound = scope.names.get("<instance>")
     if written is None or bound is None:
         return method, home
-    for argument, known in zip(written, bound, strict=False):  # most are told apart by a number
+    for argument, known in zip(written, bound, strict=False):  # most differ by a number
         is_number = isinstance(argument, tree.IntegerLiteral) and isinstance(known, Rvalue)
         if is_number and argument.value != argument_key(known)[0]:
             return None

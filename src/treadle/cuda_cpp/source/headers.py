@@ -124,7 +124,7 @@ def lacks_from_library(name: str, space: str) -> str:
     library = LIBRARIES.get(space)
     if library is None:
         return ""
-    if space in _OF_HEADERS_ALONE:
+    if space in _READ_FROM_HEADERS:
         return f"{name} is from {library}: name the folder of its headers in include=[…]"
     return (
         f"{name} is from {library}, of which kernels have no more here than the guide to CUDA C++ "
@@ -132,7 +132,7 @@ def lacks_from_library(name: str, space: str) -> str:
     )
 
 
-_OF_HEADERS_ALONE = frozenset(("glm",))  # and headers that the front end reads
+_READ_FROM_HEADERS = frozenset(("glm",))  # and headers that the front end reads
 _HOST_NAMES = frozenset((*_HOST_HEADERS, *_STANDARD_HEADERS))
 
 

@@ -82,7 +82,7 @@ class _Flow:
     ) -> tuple[str, int]:
         """An `if` over what a jump leaves out, and the step after it."""
         to = step.to
-        if not step.condition:  # nobody comes to what is left out
+        if not step.condition:  # no thread comes to what is left out
             self.check_entries(at + 1, to, at_start=True)
             return "", to
         self.check_entries(at + 1, to, at_start=True)

@@ -13,8 +13,8 @@ from treadle.cuda_cpp.source.tokens import Token
 
 @cache
 def _parts(kind: type) -> tuple[str, ...] | None:
-    """The attributes of a class of nodes that may hold nodes, the last one first; None for what is
-    no node."""
+    """The attributes of a class of nodes that may hold nodes, the last one first; None for
+    other classes."""
     if not is_dataclass(kind) or kind is Span:
         return None
     names = [field.name for field in fields(kind) if field.name not in ("span", "tokens")]

@@ -133,7 +133,7 @@ def _by_shuffles(node: n.Subgroup, names: Names) -> n.Block:
 
 
 def _real_rows(node: n.Subgroup) -> Sequence[n.Expression]:
-    """The operands; lanes whose rows nobody gets load the first one."""
+    """The operands; lanes whose rows no lane gets load the first one."""
     if node.op not in EXCHANGES or EXCHANGED[node.result.type] == 4:
         return node.operands
     (row,) = node.operands
