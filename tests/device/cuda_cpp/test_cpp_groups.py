@@ -168,3 +168,57 @@ def test_arrivals_and_names_of_cuda_std(device):
     out = td.zeros(64, dtype=td.int32, device=device)
     module.reversed[1, 64](td.asarray(VALUES[:64], device=device), out)
     assert out.tolist() == VALUES[63::-1].tolist()
+
+
+OTHERS = """
+#include <cooperative_groups.h>
+#include <cooperative_groups/memcpy_async.h>
+namespace cg = cooperative_groups;
+
+__global__ void others(const int *values, int *out)
+{
+    auto block = cg::this_thread_block();
+    __shared__ int staged[64];
+    cg::memcpy_async(block, staged, 64, values, 50);
+    cg::wait(block);
+    auto warp = cg::tiled_partition<32>(block);
+    auto four = cg::tiled_partition<4>(warp);
+    int t = block.thread_rank(), lane = warp.thread_rank();
+    out[t] = t < 50 ? staged[t] : 0;
+    out[64 + t] = 10 * four.meta_group_rank() + four.meta_group_size();
+    if (lane % 3 == 0) {
+        auto some = cg::coalesced_threads();
+        auto pair = cg::tiled_partition(some, 2);
+        out[64 + t] += 100 * pair.meta_group_rank() + 10000 * pair.size();
+    }
+    auto same = cg::labeled_partition(warp, (long long)(values[t] % 4));
+    out[128 + t] = same.meta_group_rank() + 10 * same.meta_group_size();
+    cg::invoke_one(same, [&] { out[128 + t] += 100; });
+    out[192 + t] = cg::invoke_one_broadcast(warp, [](int a) { return a + 1; }, t);
+    auto cluster = cg::this_cluster();
+    cluster.sync();
+    int *first = cluster.map_shared_rank(staged, 0);
+    out[256 + t] = first[3] + cluster.num_blocks() + cluster.block_rank();
+}
+"""
+
+
+def test_parts_of_parts(device):
+    out = td.zeros((5, 64), dtype=td.int32, device=device)
+    td.cuda_module(OTHERS).others[1, 64](td.asarray(VALUES, device=device), out)
+    found, t = out.numpy(), np.arange(64)
+    lane = t % 32
+    assert (found[0] == np.where(t < 50, VALUES[:64], 0)).all()
+    expected = 10 * (lane // 4) + 8
+    rank = lane // 3
+    pairs = 100 * (rank // 2) + 10000 * np.where(rank == 10, 1, 2)
+    assert (found[1] == expected + np.where(lane % 3 == 0, pairs, 0)).all()
+    for warp in range(2):
+        labels = VALUES[warp * 32 :][:32] % 4
+        order = list(dict.fromkeys(labels.tolist()))
+        own = [order.index(one) + 10 * len(order) for one in labels]
+        for k, label in enumerate(labels):
+            own[k] += 100 * (labels.tolist().index(label) == k)
+        assert found[2, warp * 32 :][:32].tolist() == own
+    assert (found[3] == t // 32 * 32 + 1).all()
+    assert (found[4] == VALUES[3] + 1).all()

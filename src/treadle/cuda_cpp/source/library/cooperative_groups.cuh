@@ -1,5 +1,5 @@
-// <cooperative_groups.h>: blocks, tiles and parts of a warp, the grid without `sync`. A `thread_group`
-// is a block or a tile; it synchronizes the block if it has more threads than a warp.
+// <cooperative_groups.h>: blocks, tiles, parts of a warp, the grid, and clusters of one block. A
+// `thread_group` is a block or a tile; it synchronizes the block if it has more threads than a warp.
 #pragma once
 namespace cooperative_groups {
 
@@ -59,6 +59,28 @@ struct grid_group {
 
 __device__ inline grid_group this_grid() { return grid_group(); }
 
+// A launch here has no clusters, so each block is one by itself, as in CUDA.
+struct cluster_group {
+    struct arrival_token {};
+    __device__ static void sync() { __syncthreads(); }
+    __device__ static arrival_token barrier_arrive() { return arrival_token(); }
+    __device__ static void barrier_wait() { __syncthreads(); }
+    __device__ static void barrier_wait(arrival_token) { __syncthreads(); }
+    __device__ static unsigned int query_shared_rank(const void *) { return 0; }
+    template <class T> __device__ static T *map_shared_rank(T *address, int) { return address; }
+    __device__ static dim3 block_index() { return dim3(0, 0, 0); }
+    __device__ static unsigned int block_rank() { return 0; }
+    __device__ static dim3 dim_blocks() { return dim3(1, 1, 1); }
+    __device__ static unsigned int num_blocks() { return 1; }
+    __device__ static dim3 thread_index() { return dim3(threadIdx.x, threadIdx.y, threadIdx.z); }
+    __device__ static dim3 dim_threads() { return thread_block::group_dim(); }
+    __device__ static unsigned int thread_rank() { return thread_block::thread_rank(); }
+    __device__ static unsigned int num_threads() { return thread_block::size(); }
+    __device__ static unsigned int size() { return thread_block::size(); }
+};
+
+__device__ inline cluster_group this_cluster() { return cluster_group(); }
+
 // A struct, exchanged between threads in words of 32 or 8 bits.
 template <class T, class Exchange> __device__ inline T __treadle_in_words(T value, Exchange exchange) {
     if constexpr (sizeof(T) % 4 == 0 && alignof(T) % 4 == 0) {
@@ -73,10 +95,13 @@ template <class T, class Exchange> __device__ inline T __treadle_in_words(T valu
     return value;
 }
 
+// A tile of more than a warp waits at a barrier of PTX for some of the threads, of which a block has
+// fifteen, and exchanges values through shared memory, where each warp has a place.
 template <unsigned int Size, class Parent = thread_block>
 struct thread_block_tile {
-    static_assert(Size <= 32 && (Size & (Size - 1)) == 0,
-                  "tiles have a power of two of threads, 32 at most");
+    static_assert(Size <= 1024 && (Size & (Size - 1)) == 0,
+                  "tiles have a power of two of threads, 1024 at most");
+    unsigned int __treadle_rank, __treadle_count;  // in what was partitioned
     __device__ static unsigned int first_lane() {
         return thread_block::thread_rank() % 32 / Size * Size;
     }
@@ -84,16 +109,33 @@ struct thread_block_tile {
         return Size == 32 ? 0xffffffffu : ((1u << (Size % 32)) - 1u) << first_lane();
     }
     __device__ operator thread_group() const { return thread_group{Size}; }
-    __device__ static void sync() { __syncwarp(members()); }
+    __device__ static void sync() {
+        if constexpr (Size <= 32)
+            __syncwarp(members());
+        else if (Size * 15 < blockDim.x * blockDim.y * blockDim.z)
+            __syncthreads();
+        else
+            __treadle_barrier_of(1u + thread_block::thread_rank() / Size, Size);
+    }
     __device__ static unsigned int thread_rank() { return thread_block::thread_rank() % Size; }
     __device__ static unsigned int size() { return Size; }
     __device__ static unsigned int num_threads() { return Size; }
-    __device__ static unsigned int meta_group_rank() { return thread_block::thread_rank() / Size; }
-    __device__ static unsigned int meta_group_size() {
-        return (thread_block::size() + Size - 1) / Size;
+    __device__ unsigned int meta_group_rank() const { return __treadle_rank; }
+    __device__ unsigned int meta_group_size() const { return __treadle_count; }
+    // The places of this tile's warps, of which the first is 0.
+    template <class T> __device__ static T *__treadle_places() {
+        __shared__ T places[32];
+        return places + thread_block::thread_rank() / Size * (Size / 32);
     }
     template <class T> __device__ static T shfl(T value, int source) {
-        if constexpr (__treadle_is_class<T>)
+        if constexpr (Size > 32) {
+            T *places = __treadle_places<T>();
+            sync();
+            if ((int)thread_rank() == source)
+                places[0] = value;
+            sync();
+            return places[0];
+        } else if constexpr (__treadle_is_class<T>)
             return __treadle_in_words(value, [=](unsigned int word) { return __shfl_sync(members(), word, source, Size); });
         else
             return __shfl_sync(members(), value, source, Size);
@@ -117,15 +159,38 @@ struct thread_block_tile {
             return __shfl_xor_sync(members(), value, by, Size);
     }
     __device__ static unsigned int ballot(int holds) {
+        static_assert(Size <= 32, "ballot has a bit for each thread of a tile: 32 at most");
         unsigned int all = __ballot_sync(members(), holds);
         return Size == 32 ? all : (all >> first_lane()) & ((1u << (Size % 32)) - 1u);
     }
-    __device__ static int any(int holds) { return ballot(holds) != 0; }
-    __device__ static int all(int holds) { return ballot(!holds) == 0; }
+    __device__ static int any(int holds) {
+        if constexpr (Size > 32)
+            return __treadle_votes(holds != 0) != 0;
+        else
+            return ballot(holds) != 0;
+    }
+    __device__ static int all(int holds) {
+        if constexpr (Size > 32)
+            return __treadle_votes(holds == 0) == 0;
+        else
+            return ballot(!holds) == 0;
+    }
+    // Whether a condition holds in some thread of a tile of several warps.
+    __device__ static unsigned int __treadle_votes(bool holds) {
+        unsigned int *places = __treadle_places<unsigned int>(), found = 0;
+        unsigned int own = __ballot_sync(0xffffffffu, holds);
+        sync();
+        if (thread_rank() % 32 == 0)
+            places[thread_rank() / 32] = own;
+        sync();
+        for (unsigned int warp = 0; warp < Size / 32; ++warp)
+            found |= places[warp];
+        return found;
+    }
     template <class T> __device__ static unsigned int match_any(T value) {
         return __match_any_sync(members(), value) >> first_lane();
     }
-    __device__ static unsigned long long num_tiles() { return meta_group_size(); }
+    __device__ unsigned long long num_tiles() const { return meta_group_size(); }
     template <class T> __device__ static unsigned int match_all(T value, int &same) {
         unsigned int own = __match_any_sync(members(), value);
         same = own == members();
@@ -137,11 +202,11 @@ template <unsigned int Size = 1024> struct block_tile_memory { int unused; };
 template <class Memory> __device__ inline thread_block this_thread_block(Memory &) { return thread_block(); }
 
 // One thread by itself.
-__device__ inline thread_block_tile<1> this_thread() { return thread_block_tile<1>(); }
+__device__ inline thread_block_tile<1> this_thread() { return thread_block_tile<1>{0, 1}; }
 
 template <unsigned int Size, class Group>
-__device__ inline thread_block_tile<Size> tiled_partition(const Group &) {
-    return thread_block_tile<Size>();
+__device__ inline thread_block_tile<Size> tiled_partition(const Group &parent) {
+    return thread_block_tile<Size>{parent.thread_rank() / Size, (parent.size() + Size - 1) / Size};
 }
 
 template <class Group>
@@ -154,7 +219,7 @@ template <class Group> __device__ inline unsigned int thread_rank(const Group &g
 template <class Group> __device__ inline unsigned int group_size(const Group &group) { return group.size(); }
 
 struct coalesced_group {
-    unsigned int members;
+    unsigned int members, __treadle_rank, __treadle_count;
     __device__ void sync() const { __syncwarp(members); }
     __device__ unsigned int thread_rank() const {
         unsigned int lane = thread_block::thread_rank() % 32;
@@ -204,24 +269,38 @@ struct coalesced_group {
                 found |= 1u << rank;
         return found;
     }
-    __device__ unsigned int meta_group_rank() const { return 0; }
-    __device__ unsigned int meta_group_size() const { return 1; }
+    __device__ unsigned int meta_group_rank() const { return __treadle_rank; }
+    __device__ unsigned int meta_group_size() const { return __treadle_count; }
 };
 
-__device__ inline coalesced_group coalesced_threads() { return coalesced_group{__activemask()}; }
+__device__ inline coalesced_group coalesced_threads() { return coalesced_group{__activemask(), 0, 1}; }
+
+// Parts of a group of coalesced threads, by their ranks.
+__device__ inline coalesced_group tiled_partition(const coalesced_group &parent, unsigned int size) {
+    unsigned int first = parent.thread_rank() / size * size, those = 0;
+    for (unsigned int rank = first; rank < first + size && rank < parent.size(); ++rank)
+        those |= 1u << parent.lane_of(rank);
+    return coalesced_group{those, first / size, (parent.size() + size - 1) / size};
+}
 
 __device__ inline coalesced_group binary_partition(const coalesced_group &group, bool holds) {
     unsigned int those = group.ballot_in_warp(holds);
-    return coalesced_group{holds ? those : group.members & ~those};
+    return coalesced_group{holds ? those : group.members & ~those, holds ? 0u : 1u, 2};
 }
 
-__device__ inline coalesced_group labeled_partition(const coalesced_group &group, int label) {
-    return coalesced_group{__match_any_sync(group.members, label)};
+// Parts are numbered by the rank of their first thread.
+template <class Label>
+__device__ inline coalesced_group labeled_partition(const coalesced_group &group, Label label) {
+    unsigned int those = __match_any_sync(group.members, label);
+    bool leads = (those & (0u - those)) >> (thread_block::thread_rank() % 32) == 1u;
+    unsigned int leaders = __ballot_sync(group.members, leads);
+    unsigned int before = leaders & ((those & (0u - those)) - 1u);
+    return coalesced_group{those, (unsigned int)__popc(before), (unsigned int)__popc(leaders)};
 }
 
 template <unsigned int Size>
 __device__ inline coalesced_group threads_of(const thread_block_tile<Size> &tile) {
-    return coalesced_group{tile.members()};
+    return coalesced_group{tile.members(), 0, 1};
 }
 
 template <unsigned int Size>
@@ -230,9 +309,9 @@ binary_partition(const thread_block_tile<Size> &tile, bool holds) {
     return binary_partition(threads_of(tile), holds);
 }
 
-template <unsigned int Size>
+template <unsigned int Size, class Label>
 __device__ inline coalesced_group
-labeled_partition(const thread_block_tile<Size> &tile, int label) {
+labeled_partition(const thread_block_tile<Size> &tile, Label label) {
     return labeled_partition(threads_of(tile), label);
 }
 
@@ -257,9 +336,22 @@ template <class T> struct bit_xor {
 
 template <unsigned int Size, class T, class Operation>
 __device__ inline T reduce(const thread_block_tile<Size> &tile, T value, Operation operation) {
-    for (unsigned int by = Size / 2; by > 0; by /= 2)
-        value = operation(value, tile.shfl_xor(value, by));
-    return value;
+    if constexpr (Size > 32) {
+        T *places = tile.template __treadle_places<T>();
+        value = reduce(thread_block_tile<32>(), value, operation);
+        tile.sync();
+        if (tile.thread_rank() % 32 == 0)
+            places[tile.thread_rank() / 32] = value;
+        tile.sync();
+        value = places[0];
+        for (unsigned int warp = 1; warp < Size / 32; ++warp)
+            value = operation(value, places[warp]);
+        return value;
+    } else {
+        for (unsigned int by = Size / 2; by > 0; by /= 2)
+            value = operation(value, tile.shfl_xor(value, by));
+        return value;
+    }
 }
 
 template <class T, class Operation>
@@ -273,12 +365,24 @@ __device__ inline T reduce(const coalesced_group &group, T value, Operation oper
 
 template <unsigned int Size, class T, class Operation>
 __device__ inline T inclusive_scan(const thread_block_tile<Size> &tile, T value, Operation operation) {
-    for (unsigned int by = 1; by < Size; by *= 2) {
-        T other = tile.shfl_up(value, by);
-        if (tile.thread_rank() >= by)
-            value = operation(other, value);
+    if constexpr (Size > 32) {
+        T *places = tile.template __treadle_places<T>();
+        value = inclusive_scan(thread_block_tile<32>(), value, operation);
+        tile.sync();
+        if (tile.thread_rank() % 32 == 31)
+            places[tile.thread_rank() / 32] = value;
+        tile.sync();
+        for (int warp = (int)(tile.thread_rank() / 32) - 1; warp >= 0; --warp)
+            value = operation(places[warp], value);
+        return value;
+    } else {
+        for (unsigned int by = 1; by < Size; by *= 2) {
+            T other = tile.shfl_up(value, by);
+            if (tile.thread_rank() >= by)
+                value = operation(other, value);
+        }
+        return value;
     }
-    return value;
 }
 template <unsigned int Size, class T>
 __device__ inline T inclusive_scan(const thread_block_tile<Size> &tile, T value) {
@@ -299,6 +403,23 @@ __device__ inline T inclusive_scan(const coalesced_group &group, T value, Operat
 template <class T> __device__ inline T inclusive_scan(const coalesced_group &group, T value) {
     return inclusive_scan(group, value, plus<T>());
 }
+template <unsigned int Size, class T, class Operation>
+__device__ inline T exclusive_scan(const thread_block_tile<Size> &tile, T value, Operation operation) {
+    T sum = inclusive_scan(tile, value, operation), before = sum;
+    if constexpr (Size > 32) {
+        T *places = tile.template __treadle_places<T>();
+        before = thread_block_tile<32>().shfl_up(sum, 1);
+        tile.sync();
+        if (tile.thread_rank() % 32 == 31)
+            places[tile.thread_rank() / 32] = sum;
+        tile.sync();
+        if (tile.thread_rank() % 32 == 0 && tile.thread_rank() > 0)
+            before = places[tile.thread_rank() / 32 - 1];
+    } else {
+        before = tile.shfl_up(sum, 1);
+    }
+    return tile.thread_rank() == 0 ? (T)0 : before;
+}
 // The first thread of a scan without a neutral element is undefined in CUDA, and has 0 here.
 template <class Group, class T, class Operation>
 __device__ inline T exclusive_scan(const Group &group, T value, Operation operation) {
@@ -309,9 +430,18 @@ template <class Group, class T> __device__ inline T exclusive_scan(const Group &
     return exclusive_scan(group, value, plus<T>());
 }
 
-template <class Group, class Function> __device__ inline void invoke_one(const Group &group, Function function) {
+template <class Group, class Function, class... Arguments>
+__device__ inline void invoke_one(const Group &group, Function function, Arguments... arguments) {
     if (group.thread_rank() == 0)
-        function();
+        function(arguments...);
+}
+template <class Group, class Function, class... Arguments>
+__device__ inline auto invoke_one_broadcast(const Group &group, Function function, Arguments... arguments)
+    -> decltype(function(arguments...)) {
+    decltype(function(arguments...)) result;
+    if (group.thread_rank() == 0)
+        result = function(arguments...);
+    return group.shfl(result, 0);
 }
 
 // Copies are done at once; `wait` makes them known to the group.
@@ -319,6 +449,13 @@ template <class Group, class T, class Size>
 __device__ inline void memcpy_async(const Group &group, T *to, const T *from, Size bytes) {
     size_t size = bytes;
     for (int i = (int)group.thread_rank(); i < (int)(size / sizeof(T)); i += (int)group.size())
+        to[i] = from[i];
+}
+// The same with layouts, which count elements: as many are copied as both have.
+template <class Group, class T, class To, class From>
+__device__ inline void memcpy_async(const Group &group, T *to, const To &room, const T *from, const From &there) {
+    size_t most = room, given = there;
+    for (int i = (int)group.thread_rank(); i < (int)(most < given ? most : given); i += (int)group.size())
         to[i] = from[i];
 }
 template <class Group> __device__ inline void wait(const Group &group) { group.sync(); }
