@@ -14,9 +14,15 @@ from tests.models.peer_models import write_peer
 
 
 @pytest.fixture(scope="session")
-def browser() -> Iterator[Browser]:
+def suite_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What the browser's server has below `/suite`, for test_device_suite."""
+    return tmp_path_factory.mktemp("suite")
+
+
+@pytest.fixture(scope="session")
+def browser(suite_folder: Path) -> Iterator[Browser]:
     """Chromium, one for all tests of a worker."""
-    with running() as found:
+    with running({"suite": suite_folder}) as found:
         yield found
 
 

@@ -37,7 +37,7 @@ DEPENDENCIES = (
     "opt_einsum", "rich", "typer", "click", "shellingham", "markdown_it_py", "mdurl", "pygments",
     "typing_extensions", "annotated_doc",
 )  # fmt: skip
-PYTEST = ("pytest", "pluggy", "iniconfig", "pygments", "hypothesis", "sortedcontainers", "attrs")
+PYTEST = ("pytest", "pluggy", "iniconfig", "pygments")
 
 
 class PageError(AssertionError):
@@ -97,6 +97,18 @@ class Page:
         if "error" in found:
             raise PageError(found["error"])
         return json.loads(found["json"])
+
+    def load(self, address: str, packages: Sequence[str], wheels: Sequence[str]) -> None:
+        """Load further packages of Pyodide's, and wheels that the server at an address has."""
+        wanted = [*packages, *(f"{address}/wheels/{_wheel(name)}" for name in wheels)]
+        self.run(
+            f"""
+            import pyodide_js
+            from pyodide.ffi import to_js
+            await pyodide_js.loadPackage(to_js({wanted!r}), messageCallback=lambda text: None)
+            None
+            """
+        )
 
     def printed(self) -> list[str]:
         """The lines that Python printed since the last look."""

@@ -54,15 +54,21 @@ class Counter:
 
 def run(arguments: list[str]) -> dict[str, Any]:
     """Run pytest with these arguments: counts, failures (each with its text) and seconds."""
+    before = os.getcwd(), os.environ.copy()
     os.chdir(SUITE)
     os.environ["TREADLE_DEVICE"] = "cpu"  # what tests without a device expect beside a software GPU
     os.environ["TREADLE_CACHE_DIR"] = "/home/pyodide/cache"  # the page's storage is mounted there
     counter, text, began = Counter(), io.StringIO(), time.perf_counter()
-    with redirect_stdout(text), redirect_stderr(text):
-        code = pytest.main(
-            [*_OPTIONS, *arguments],
-            plugins=[counter],
-        )
+    try:
+        with redirect_stdout(text), redirect_stderr(text):
+            code = pytest.main(
+                [*_OPTIONS, *arguments],
+                plugins=[counter],
+            )
+    finally:  # other tests have the page afterwards
+        os.chdir(before[0])
+        os.environ.clear()
+        os.environ.update(before[1])
     for name in [name for name in sys.modules if name.startswith("tests.device.")]:
         if name.rpartition(".")[2].startswith("test_"):
             del sys.modules[name]

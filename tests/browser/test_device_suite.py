@@ -6,13 +6,13 @@ those in `suite.ELSEWHERE`, which need what a page does not have.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.browser import suite
-from tests.browser.harness import DEPENDENCIES, PYTEST, ROOT, Browser, Page, running
+from tests.browser.conftest import Way
+from tests.browser.harness import DEPENDENCIES, PYTEST, ROOT, Browser, Page
 
 # Five hundred tests, most of them short. What numbers are (test_values), and rows, the WGSL of a
 # page has in common with Dawn's, which takes all of those tests' kernels natively.
@@ -27,24 +27,22 @@ _IN_CI = (
 )  # fmt: skip
 _AT_LEAST = 500  # tests of these that pass
 _AT_MOST = 8  # that want what Pyodide's page lacks: suite.LACKING
-_IN_A_WORKER = ("launching/test_launch.py", "kernels/test_blocks.py")
+# In a worker only what crosses to JavaScript is another.
+_IN_A_WORKER = ("launching/test_launch.py",)
+# Wheels that those do without, and other files need.
+_OF_THE_REST = (*DEPENDENCIES, "hypothesis", "sortedcontainers", "attrs", "mpmath", "einops")
 
 
 @pytest.fixture(scope="module")
-def browser_of_suite(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
-    folder = tmp_path_factory.mktemp("suite")
-    suite.pack(folder / "tests.zip")
-    with running({"suite": folder}) as browser:
-        yield browser
+def tests_at(browser: Browser, suite_folder: Path) -> str:
+    """The address of the tests."""
+    suite.pack(suite_folder / "tests.zip")
+    return f"{browser.address}/suite/tests.zip"
 
 
-def _page(browser: Browser, *, worker: bool = False) -> Page:
-    page = browser.python(
-        worker=worker,
-        packages=("numpy", "packaging"),
-        wheels=(*dict.fromkeys((*DEPENDENCIES, *PYTEST, "mpmath", "einops")), "treadle"),
-    )
-    suite.install(page, f"{browser.address}/suite/tests.zip")
+def _prepare(page: Page, browser: Browser, tests_at: str, *more: str) -> Page:
+    page.load(browser.address, ("packaging",), (*PYTEST, *more))
+    suite.install(page, tests_at)
     return page
 
 
@@ -57,23 +55,21 @@ def _run(page: Page, files: tuple[str, ...]) -> suite.Counts:
     return counts
 
 
+# In the pages that other tests have: to load Python and treadle takes seconds.
 @pytest.mark.timeout(900)
-def test_a_part_of_the_suite_in_the_window(browser_of_suite: Browser) -> None:
-    page = _page(browser_of_suite)
-    counts = _run(page, _IN_CI)
-    page.close()
+def test_a_part_of_the_suite_in_the_window(browser: Browser, page: Page, tests_at: str) -> None:
+    counts = _run(_prepare(page, browser, tests_at), _IN_CI)
     assert counts.failures == []
     assert counts.passed >= _AT_LEAST, counts.summary()
     assert sum(counts.lacking.values()) <= _AT_MOST, counts.summary()
 
 
 @pytest.mark.timeout(300)
-def test_a_part_of_the_suite_in_a_worker(browser_of_suite: Browser) -> None:
-    page = _page(browser_of_suite, worker=True)
-    counts = _run(page, _IN_A_WORKER)
-    page.close()
+@pytest.mark.parametrize("way", ["worker"], indirect=True)
+def test_a_part_of_the_suite_in_a_worker(browser: Browser, way: Way, tests_at: str) -> None:
+    counts = _run(_prepare(way.page, browser, tests_at), _IN_A_WORKER)
     assert counts.failures == []
-    assert counts.passed >= 210, counts.summary()
+    assert counts.passed >= 110, counts.summary()
 
 
 # The folders of the suite, and how many tests of them pass beside those above.
@@ -86,9 +82,9 @@ _REST = {
 @pytest.mark.slow
 @pytest.mark.timeout(2400)
 @pytest.mark.parametrize("folder", _REST)
-def test_the_rest_of_the_suite(browser_of_suite: Browser, folder: str) -> None:
+def test_the_rest_of_the_suite(browser: Browser, tests_at: str, folder: str) -> None:
     files = tuple(f for f in _files() if f.startswith(f"{folder}/") and f not in _IN_CI)
-    page = _page(browser_of_suite)
+    page = _prepare(browser.python(), browser, tests_at, *_OF_THE_REST)
     counts = _run(page, files)
     page.close()
     assert counts.failures == []

@@ -150,6 +150,9 @@ def test_a_kernel(playground: Playground) -> None:
     shown = playground.run()
     assert "largest error: 0.0" in shown
     assert playground.status().startswith("Done in ")
+    facts = playground.tab.evaluate(f"{_part('device-facts')}.textContent")
+    assert "threads in a block256" in facts
+    assert "shared memory32 KiB" in facts
 
 
 def test_cuda_and_its_wgsl(playground: Playground) -> None:
@@ -330,16 +333,21 @@ def test_a_link_has_the_program(playground: Playground, chromium: Browser) -> No
     damaged.page.close()
 
 
-def test_a_phone_by_keyboard(chromium: Browser) -> None:
-    page = chromium.tab(
-        "/playground/#example=kernel", viewport={"width": 390, "height": 844},
-        color_scheme="dark", has_touch=True,
-    )  # fmt: skip
-    phone = Playground(page).ready()
+def test_a_phone_without_webgpu_by_keyboard(chromium: Browser, site: Path) -> None:
+    """Programs run on the CPU; and a small, dark page is used without a mouse."""
+    hidden = 'Object.defineProperty(navigator, "gpu", { value: undefined });\n'
+    script = hidden + (site / "playground" / "worker.js").read_text()
+    context = chromium.browser.new_context(
+        viewport={"width": 390, "height": 844}, color_scheme="dark", has_touch=True
+    )
+    context.route(
+        "**/playground/worker.js",
+        lambda route: route.fulfill(body=script, content_type="text/javascript"),
+    )
+    phone = Playground(chromium.tab("/playground/#example=kernel", context=context)).ready()
     assert phone.tab.evaluate("document.documentElement.scrollWidth") <= 390
-    facts = phone.tab.evaluate(f"{_part('device-facts')}.textContent")
-    assert "threads in a block256" in facts
-    assert "shared memory32 KiB" in facts
+    assert "Programs run on the CPU, more slowly. " in phone.shown()
+    assert "NumPy" in phone.tab.evaluate(f"{_part('device-name')}.textContent")
     phone.tab.focus("[data-part=examples]")
     phone.tab.keyboard.press("Tab")
     assert phone.tab.evaluate("document.activeElement.dataset.part") == "run"
@@ -351,27 +359,12 @@ def test_a_phone_by_keyboard(chromium: Browser) -> None:
     phone.tab.keyboard.press("Tab")
     assert phone.tab.evaluate("document.activeElement.dataset.part") == "output"
     assert phone.page.complaints() == []
-    phone.page.close()
-
-
-def test_without_webgpu_programs_run_on_the_cpu(chromium: Browser, site: Path) -> None:
-    hidden = 'Object.defineProperty(navigator, "gpu", { value: undefined });\n'
-    script = hidden + (site / "playground" / "worker.js").read_text()
-    context = chromium.browser.new_context()
-    context.route(
-        "**/playground/worker.js",
-        lambda route: route.fulfill(body=script, content_type="text/javascript"),
-    )
-    other = Playground(chromium.tab("/playground/", context=context)).ready()
-    assert "Programs run on the CPU, more slowly. " in other.shown()
-    assert "NumPy" in other.tab.inner_text("[data-part=device-name]")
-    assert "largest error: 0.0" in other.run()
-    other.choose("wave")
-    other.start()
-    other.tab.wait_for_selector(".playground-canvas", timeout=_WAIT)
-    blue = _until(lambda pixels: float((pixels[..., 2] - pixels[..., 0]).max()), 0.1, other)
+    phone.choose("wave")
+    phone.start()
+    phone.tab.wait_for_selector(".playground-canvas", timeout=_WAIT)
+    blue = _until(lambda pixels: float((pixels[..., 2] - pixels[..., 0]).max()), 0.1, phone)
     assert max(blue) > 0.1
-    other.page.close()
+    phone.page.close()
 
 
 def test_text_is_generated_and_the_file_kept(playground: Playground, model: Path) -> None:
