@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -28,7 +30,8 @@ class Running:
 
     def client(self, key: str = "none") -> openai.OpenAI:
         client = openai.OpenAI(
-            base_url=f"{self.url}/v1", api_key=key, max_retries=0, timeout=20
+            base_url=f"{self.url}/v1", api_key=key, max_retries=0, timeout=20,
+            http_client=openai.DefaultHttpxClient(verify=False),  # certificates are long to read
         )  # fmt: skip
         self.clients.append(client)
         return client
@@ -37,6 +40,11 @@ class Running:
         for client in self.clients:
             client.close()
         self.server.close()
+
+
+# Servers that close while other tests run: uvicorn looks ten times a second whether it should end.
+_closing: deque[threading.Thread] = deque()
+_MOST_CLOSING = 8
 
 
 @contextmanager
@@ -61,4 +69,8 @@ def starting_servers() -> Iterator[Callable[..., Running]]:
         yield starting
     finally:
         for each in running:
-            each.close()
+            thread = threading.Thread(target=each.close, name="test-closes-server")
+            thread.start()
+            _closing.append(thread)
+        while len(_closing) > _MOST_CLOSING:
+            _closing.popleft().join()
