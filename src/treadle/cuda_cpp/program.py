@@ -221,13 +221,18 @@ ArgumentLayout: TypeAlias = Direct | Split | Table | Within
 class Sampling:
     """How a kernel reads a texture: a filter, what happens outside on each axis (x, y, z), and
     whether coordinates are from 0 to 1. `channels` is the length of the array's last axis if it may
-    be that of a texel's numbers, else 0. One that is `null` has no array, and is read as zeros."""
+    be that of a texel's numbers, else 0. One that is `null` has no array, and is read as zeros. The
+    first axis of an image with several `levels` is that of its smaller copies, between which
+    `between` chooses. `srgb`: bytes are read as floats that are linear in light."""
 
     filter: Literal["point", "linear"] = "point"
     address: tuple[str, str, str] = ("clamp", "clamp", "clamp")
     normalized: bool = False
     channels: int = 0
     null: bool = False
+    levels: int = 1
+    between: Literal["point", "linear"] = "point"
+    srgb: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,8 @@ from collections.abc import Iterator, MutableMapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias, cast
 
+import numpy as np
+
 from treadle.core.errors import LaunchError
 from treadle.cuda_cpp.program import KernelInstance, Sampling
 
@@ -28,6 +30,8 @@ def texture(
     filter: Literal["point", "linear"] = "point",
     address: Address | Sequence[Address] = "clamp",
     normalized: bool = False,
+    srgb: bool = False,
+    mip_filter: Literal["point", "linear"] = "point",
 ) -> Texture:
     """An array as the argument for a `cudaTextureObject_t` of a CUDA C++ kernel.
 
@@ -41,8 +45,15 @@ def texture(
     zeros except that it clamps.
 
     What is read are the array's numbers; 8 and 16-bit integers that a kernel reads as floats are
-    from 0 or -1 to 1 (`cudaReadModeNormalizedFloat`). LaunchError for an unknown filter or address
-    mode.
+    from 0 or -1 to 1 (`cudaReadModeNormalizedFloat`), and with `srgb` those of 8 bits are numbers
+    of sRGB, which become linear, but for a fourth one. The six faces of a cube are the first axis
+    of shape (6, size, size), of several cubes one after the other.
+
+    A list of arrays is an image with its smaller copies (a mipmapped array), each of which has half
+    of the extents of the one before, rounded down, and at least 1. `tex2DLod` and `tex2DGrad`
+    select one, the nearest, or with `mip_filter="linear"` mix two. They take normalized
+    coordinates. The copies are put into one array here, so later changes of theirs are not seen.
+    LaunchError for an unknown filter or address mode, or copies of other shapes.
 
     >>> import numpy as np, treadle as td
     >>> module = td.cuda_module('''
@@ -69,8 +80,54 @@ def texture(
             "CUDA would clamp others"
         )
     modes = (*modes, *modes[-1:] * (3 - len(modes)))
-    sampling = Sampling(filter, cast(tuple[str, str, str], modes), bool(normalized))
+    if mip_filter not in ("point", "linear"):
+        raise LaunchError(f'td.texture: mip_filter is "point" or "linear", not {mip_filter!r}')
+    levels = 1
+    if isinstance(array, (list, tuple)):
+        if not normalized:
+            raise LaunchError(
+                "td.texture: an image with smaller copies takes coordinates from 0 to 1: pass "
+                "normalized=True"
+            )
+        levels, array = len(array), _with_levels(array)
+    sampling = Sampling(
+        filter,
+        cast(tuple[str, str, str], modes),
+        bool(normalized),
+        levels=levels,
+        between=mip_filter,
+        srgb=bool(srgb),
+    )
     return Texture(array, sampling)
+
+
+def _with_levels(arrays: Sequence[Any]) -> np.ndarray[Any, Any]:
+    """An image and its smaller copies in one array, with an axis before its own."""
+    if not arrays:
+        raise LaunchError(
+            "td.texture: an image with smaller copies is a list of at least one array"
+        )
+    arrays = [one if isinstance(one, np.ndarray) else one.numpy() for one in arrays]
+    first = arrays[0]
+    shape = tuple(first.shape)
+    for level, one in enumerate(arrays):
+        halved = (max(extent >> level, 1) for extent in shape)
+        # Layers and the numbers of a texel are not halved.
+        allowed = [(extent, half) for extent, half in zip(shape, halved, strict=True)]
+        same = len(one.shape) == len(shape) and all(
+            each in pair for each, pair in zip(one.shape, allowed, strict=False)
+        )
+        if not same or one.dtype != first.dtype:
+            raise LaunchError(
+                f"td.texture: the copy {level} of an image of {shape} has shape {tuple(one.shape)} "
+                f"and dtype {one.dtype}: each has half of the extents of the one before"
+            )
+    return np.stack(
+        [
+            np.pad(one, [(0, size - own) for size, own in zip(shape, one.shape, strict=True)])
+            for one in arrays
+        ]
+    )
 
 
 class Textures(MutableMapping[str, Any]):

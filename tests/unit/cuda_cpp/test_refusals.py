@@ -83,10 +83,6 @@ CONSTRUCTS = [
     ("a kernel named like a function of CUDA's",
      kernel("x[0] = /**/fabs(x[0]);", "__global__ void fabs(float x) { }"),
      "a kernel called .* \\(fabs is the kernel of line 1 here: rename it to call CUDA's fabs\\)"),
-    ("a texture of a cube",
-     "__global__ void k(float *x, cudaTextureObject_t t)\n"
-     "{ x[0] = /**/texCubemap<float>(t, 0, 0, 0); }",
-     "a texture of a cube, .*; use tex2DLayered"),
     ("a surface reference", kernel("surf2Dwrite(x[0], /**/s, 0, 0);", "surface<void, 2> s;"),
      "a surface reference: .*; give the kernel a parameter"),
     ("a pointer to functions in memory",

@@ -49,9 +49,6 @@ VARIABLES = {
 }
 _REFUSED_FUNCTIONS = {
     **dict.fromkeys(("calloc", "realloc", "alloca"), "malloc"),
-    **dict.fromkeys(
-        ("texCubemap", "texCubemapLayered", "tex2Dgather", "tex2DGrad", "tex3DGrad"), "texture"
-    ),
 }
 
 

@@ -222,6 +222,7 @@ class Lowering:
     # How memories are filled with objects by value at the start, and what they then contain.
     fillings: dict[str, list[n.Assign]] = field(default_factory=dict)
     parameter_objects: dict[str, dict[str | int, Any]] = field(default_factory=dict)
+    srgb: bool = False  # whether texels are read as numbers of sRGB
     closures: dict[Any, int] = field(default_factory=dict)  # numbers of lambdas' classes
     calls: int = 0  # inlined so far
     volatile: set[str] = field(default_factory=set)  # shared memories that are accessed as volatile

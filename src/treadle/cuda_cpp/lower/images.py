@@ -28,6 +28,7 @@ from treadle.cuda_cpp.lower.values import (
 from treadle.cuda_cpp.program import Sampling
 from treadle.cuda_cpp.semantics.scopes import Functions
 from treadle.cuda_cpp.semantics.types import (
+    FLOAT,
     IMAGE,
     INT,
     OF_SCALAR,
@@ -43,6 +44,7 @@ from treadle.ir import types as ir
 
 _ADDRESS_MODES = {"wrap": 0, "clamp": 1, "mirror": 2, "border": 3}
 _SAMPLED = {"point": "__treadle_nearest", "linear": "__treadle_interpolated"}
+_BETWEEN = {"point": "at", "linear": "between"}  # levels
 NO_SAMPLING = Sampling()
 _EXTENTS = VECTORS["int3"]
 
@@ -155,7 +157,10 @@ def _viewed(
     number, count = _number_and_count(cx, name, type)
     _layout(cx, image, number.scalar, axes + (count > 1))
     given = len(image.extents)
-    listed = ", ".join(("depth", "height", "width")[3 - axes :])
+    outer = ("levels",) if image.sampling.levels > 1 else ()
+    own = axes - len(outer)
+    names = ("layers", "depth", "height", "width") if own > 3 else ("depth", "height", "width")
+    listed = ", ".join((*outer, *names[-own:]))
     if given not in (axes, axes + 1):
         raise cx.error(
             f"{name} reads an array of shape ({listed}), or with the numbers of a texel as the last"
@@ -201,20 +206,44 @@ def _constant(value: Value) -> int:
 
 
 def _sample(cx: Context, values: Sequence[Value], node: tree.Call) -> Value:
-    """`__treadle_sample(T(), texture, dimensions, layered, layer, x, y, z)`"""
-    zero = rvalue(cx, values[0], cx.span)
-    dimensions, layered = _constant(values[2]), _constant(values[3])
-    layer = cx.let(number_argument(cx, values[4], ir.I32, cx.span))
-    coordinates = [
-        Rvalue(cx.let(number_argument(cx, one, ir.F32, cx.span)), OF_SCALAR[ir.F32])
-        for one in values[5:]
-    ]
-    name = f"tex{dimensions}D{'Layered' * layered}"
+    """`__treadle_sample(T(), texture, dimensions, layered, layer, level, x, y, z)`"""
+    level = Rvalue(cx.let(number_argument(cx, values[5], ir.F32, cx.span)), FLOAT)
+    return _sampled(cx, values[:5], values[6:], lambda texels, sampling: level)
+
+
+def _sample_changing(cx: Context, values: Sequence[Value], node: tree.Call) -> Value:
+    """`__treadle_sample_changing(T(), texture, dimensions, layered, layer, change along one axis,
+    along the other one, x, y, z)`, with the level that the changes of the coordinates give."""
+    changes = [rvalue(cx, one, cx.span) for one in values[5:7]]
+    dimensions = _integer(_constant(values[2]))
+
+    def level(texels: _Texels, sampling: Sampling) -> Value:
+        normalized = _integer(int(sampling.normalized))
+        extents = _extents(cx, texels)
+        return _called(cx, "__treadle_level_of", [extents, dimensions, normalized, *changes])
+
+    return _sampled(cx, values[:5], values[7:], level)
+
+
+def _sampled(
+    cx: Context,
+    head: Sequence[Value],
+    coordinates: Sequence[Value],
+    level: Callable[[_Texels, Sampling], Value],
+) -> Value:
+    """A texture at some coordinates. `head` are T(), the texture, the number of dimensions, whether
+    there are layers (2: the faces of cubes), and the layer."""
+    zero = rvalue(cx, head[0], cx.span)
+    dimensions, layered = _constant(head[2]), _constant(head[3])
+    layer = cx.let(number_argument(cx, head[4], ir.I32, cx.span))
+    at = [Rvalue(cx.let(number_argument(cx, one, ir.F32, cx.span)), FLOAT) for one in coordinates]
+    name = "texCubemap" if layered > 1 else f"tex{dimensions}D{'Layered' * layered}"
 
     def access(start: PointerValue, target: MemoryTarget, image: Image) -> Value:
-        axes = dimensions + layered
-        texels = _viewed(cx, name, start, target, image, zero.type, axes)
         sampling = image.sampling
+        several = sampling.levels > 1
+        axes = dimensions + bool(layered) + several
+        texels = _viewed(cx, name, start, target, image, zero.type, axes)
         if sampling.filter == "linear" and _number_and_count(cx, name, zero.type)[0].scalar != (
             ir.F32
         ):
@@ -222,32 +251,102 @@ def _sample(cx: Context, values: Sequence[Value], node: tree.Call) -> Value:
                 f"{name} reads a {zero.type} from {image.name}, whose filter is linear: only floats"
                 ' are interpolated, on CUDA too. Pass td.texture(…, filter="point")'
             )
+        step: n.Expression = constant(1, ir.I32)
+        if several:
+            texels = _Texels(texels.pointer, texels.extents[1:])
+            for extent in texels.extents:
+                step = n.Binary("mul", step, extent, ir.I32)
         if layered:
-            texels = _layer(cx, texels, layer)
+            texels = _layer(cx, texels, layer, layered > 1)
+        size = _extents(cx, texels)
         modes = [_integer(_ADDRESS_MODES[mode]) for mode in sampling.address]
-        return _called(
-            cx,
-            _SAMPLED[sampling.filter],
-            [
-                zero,
-                texels.pointer,
-                _extents(cx, texels),
-                _integer(dimensions),
-                *modes,
-                _integer(int(sampling.normalized)),
-                *coordinates,
-            ],
-        )
+        normalized = _integer(int(sampling.normalized or layered > 1))
+        rest: list[Value] = [_integer(dimensions), *modes, normalized, *at]
+        first: list[Value] = [zero, texels.pointer, size]
+        outer, cx.lowering.srgb = cx.lowering.srgb, sampling.srgb
+        try:
+            if not several:
+                return _called(cx, _SAMPLED[sampling.filter], [*first, size, *rest])
+            found = Rvalue(cx.let(rvalue(cx, level(texels, sampling), cx.span).expression), FLOAT)
+            function = f"__treadle_{sampling.filter}_{_BETWEEN[sampling.between]}"
+            counted = _integer(cx.let(step)), _integer(sampling.levels), found
+            return _called(cx, function, [*first, *counted, *rest])
+        finally:
+            cx.lowering.srgb = outer
 
     cx.note("emulated", name, "reads of an array, with the arithmetic of the filter", cx.span)
+    return _accessed(cx, head[1], access, zero.type)
+
+
+def _gather(cx: Context, values: Sequence[Value], node: tree.Call) -> Value:
+    """`__treadle_gather(T(), texture, component, x, y)`: a number of each of four texels."""
+    zero = rvalue(cx, values[0], cx.span)
+    component = _integer(cx.let(number_argument(cx, values[2], ir.I32, cx.span)))
+    at = [Rvalue(cx.let(number_argument(cx, one, ir.F32, cx.span)), FLOAT) for one in values[3:]]
+    number, four = _number_and_count(cx, "tex2Dgather", zero.type)
+    if four != 4:
+        raise cx.error(f"tex2Dgather gives four numbers, not a {zero.type}")
+
+    def access(start: PointerValue, target: MemoryTarget, image: Image) -> Value:
+        sampling = image.sampling
+        count = sampling.channels if len(image.extents) > 2 and sampling.channels else 1
+        wanted: CppType = number if count == 1 else _vector_of(number, count)
+        texels = _viewed(cx, "tex2Dgather", start, target, image, wanted, 2)
+        empty = Rvalue(zero_of(ir_type(wanted), cx.span), wanted)
+        modes = [_integer(_ADDRESS_MODES[mode]) for mode in sampling.address[:2]]
+        normalized = _integer(int(sampling.normalized))
+        size = _extents(cx, texels)
+        outer, cx.lowering.srgb = cx.lowering.srgb, sampling.srgb
+        try:
+            return _called(
+                cx,
+                "__treadle_gathered",
+                [zero, empty, texels.pointer, size, component, *modes, normalized, *at],
+            )
+        finally:
+            cx.lowering.srgb = outer
+
+    cx.note("emulated", "tex2Dgather", "four reads of an array", cx.span)
     return _accessed(cx, values[1], access, zero.type)
 
 
-def _layer(cx: Context, texels: _Texels, layer: n.Expression) -> _Texels:
-    """One layer of an image, the nearest one."""
+def _vector_of(number: Arithmetic, count: int) -> VectorType:
+    found = next(
+        (
+            one
+            for one in VECTORS.values()
+            if one.count == count and one.element.scalar == number.scalar
+        ),
+        None,
+    )
+    return found or VectorType(f"{number}{count}", number, count)
+
+
+def _component(cx: Context, values: Sequence[Value], node: tree.Call) -> Value:
+    """`__treadle_component(texel, index)`: a number of a texel, 0 for one that it does not have."""
+    texel = rvalue(cx, values[0], cx.span)
+    index = cx.let(number_argument(cx, values[1], ir.I32, cx.span))
+    number, count = _number_and_count(cx, "tex2Dgather", texel.type)
+    whole = cx.let(texel.expression)
+    found: n.Expression = zero_of(number.scalar, cx.span)
+    for at in reversed(range(count)):
+        part = whole
+        if isinstance(texel.type, VectorType):
+            part = n.Extract(whole, ir.COMPONENTS[at], number.scalar, cx.span)
+        here = n.Binary("eq", index, constant(at, ir.I32), ir.BOOL)
+        found = n.Select(here, part, found, number.scalar)
+    return Rvalue(found, number)
+
+
+def _layer(cx: Context, texels: _Texels, layer: n.Expression, is_cube: bool) -> _Texels:
+    """One layer of an image, the nearest one; of cubes the face of the nearest one."""
     layers, *inner = texels.extents
     last = n.Binary("sub", layers, constant(1, ir.I32), ir.I32)
     above = n.Binary("gt", layer, last, ir.BOOL)
+    if is_cube:
+        six = constant(6, ir.I32)
+        face = n.Binary("mod", layer, six, ir.I32)
+        last = n.Binary("add", n.Binary("sub", layers, six, ir.I32), face, ir.I32)
     least = cx.let(n.Select(above, last, layer, ir.I32))
     below = n.Binary("lt", least, constant(0, ir.I32), ir.BOOL)
     step: n.Expression = n.Select(below, constant(0, ir.I32), least, ir.I32)
@@ -302,6 +401,8 @@ def _texel(cx: Context, values: Sequence[Value], node: tree.Call) -> Value:
         names = ir.COMPONENTS[:count]
         parts = [n.Extract(whole, name, element.element, cx.span) for name in names]
     made = tuple(_as_float(one) for one in parts)
+    if cx.lowering.srgb:  # of red, green and blue
+        made = (*(_as_light(cx, one) for one in made[:3]), *made[3:])
     if isinstance(type, Arithmetic):
         return Rvalue(made[0], type)
     return Rvalue(n.Construct(made, ir_type(type), cx.span), type)
@@ -320,6 +421,12 @@ def _as_float(value: n.Expression) -> n.Expression:
         least = constant(-1.0, ir.F32)
         return n.Select(n.Binary("lt", scaled, least, ir.BOOL), least, scaled, ir.F32)
     return scaled
+
+
+def _as_light(cx: Context, value: n.Expression) -> n.Expression:
+    """A number of sRGB, from 0 to 1, as the intensity of light."""
+    given = Rvalue(cx.let(value), FLOAT)
+    return rvalue(cx, _called(cx, "__treadle_light", [given]), cx.span).expression
 
 
 # --- surfaces ------------------------------------------------------------------------------------
@@ -357,6 +464,9 @@ def _surface(function: str, verb: str) -> Handler:
 
 HANDLERS: dict[str, Handler] = {
     "__treadle_sample": _sample,
+    "__treadle_sample_changing": _sample_changing,
+    "__treadle_gather": _gather,
+    "__treadle_component": _component,
     "__treadle_fetch": _fetch,
     "__treadle_texel": _texel,
     "__treadle_surface_read": _surface("surface_read_from", "read"),

@@ -73,11 +73,6 @@ REFUSALS = {
         "other GPUs have no call stack",
         "use a loop, with an array as the stack if need be",
     ),
-    "texture": Refusal(
-        "a texture of a cube, a gather, or gradients of coordinates",
-        "a texture is an array here, read at one coordinate",
-        "use tex2DLayered with the number of the face, or tex2D for each texel",
-    ),
     "surface": Refusal(
         "a surface reference",
         "CUDA has none since version 12",
