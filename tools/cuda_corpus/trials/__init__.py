@@ -15,6 +15,7 @@ from tools.cuda_corpus.trials import (
     platforms,
     polybench,
     rodinia,
+    wider,
 )
 from tools.cuda_corpus.trials.excluded import EXCLUDED
 
@@ -32,7 +33,7 @@ TRIALS: tuple[Trial, ...] = (
 )
 
 # Of the excluded ones, those that are tried all the same.
-BEYOND: tuple[Trial, ...] = (*groups.TRIALS, *groups_llmc.TRIALS)
+BEYOND: tuple[Trial, ...] = (*groups.TRIALS, *groups_llmc.TRIALS, *wider.TRIALS)
 
 # Of benchmark suites that were not asked for.
 MORE: tuple[Trial, ...] = (*polybench.TRIALS, *rodinia.TRIALS)
