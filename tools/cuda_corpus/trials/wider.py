@@ -75,18 +75,19 @@ _COPIES = tuple(
 
 # --- cuRAND --------------------------------------------------------------------------------------
 
-_XORWOW = np.dtype([
-    ("d", "u4"), ("v", "u4", 5), ("boxmuller_flag", "i4"), ("boxmuller_flag_double", "i4"),
-    ("boxmuller_extra", "f4"), ("padding", "u4"), ("boxmuller_extra_double", "f8"),
-])  # fmt: skip
+_NAMES = (
+    "d", "v0", "v1", "v2", "v3", "v4", "has_extra", "has_extra_double", "extra", "unused",
+    "extra_low", "extra_high",
+)  # fmt: skip
+_XORWOW = np.dtype([(name, "u4") for name in _NAMES])
 _PI = f"{CONCEPTS}/MC_EstimatePiInlineP/src/piestimator.cu"
 
 
 def _states(rng: np.random.Generator) -> Any:
     """States of 256 threads, all of them possible."""
     found = np.zeros(256, _XORWOW)
-    found["d"] = rng.integers(0, 1 << 32, 256)
-    found["v"] = rng.integers(1, 1 << 32, (256, 5))
+    for name in _NAMES[:6]:
+        found[name] = rng.integers(1, 1 << 32, 256)
     return found
 
 
