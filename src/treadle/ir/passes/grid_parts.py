@@ -33,6 +33,7 @@ from treadle.ir.passes.inline import inline
 from treadle.ir.passes.kept_words import words_of
 from treadle.ir.passes.names import Names
 from treadle.ir.passes.regions import assigned_in, leaves_loop
+from treadle.ir.passes.uniformity import Level, analyze
 from treadle.ir.traverse import rewrite_block, statements_in, walk
 from treadle.ir.types import BOOL, I32, Scalar, size_of
 
@@ -364,7 +365,8 @@ class _Cutter:
         self.follow(steps)
         ended = self.ended if self.has_returns else None
         counters = tuple(self.counters.values())
-        saver = StateSaver(self.kernel, self.names, self.made, self.plain, counters, ended)
+        uniform = uniform_variables(self.kernel)
+        saver = StateSaver(self.kernel, self.names, self.made, self.plain, counters, ended, uniform)
         made = tuple(saver.kernel(one) for one in range(len(self.made)))
         dynamic = [memory for memory in saver.memories if memory.length is None]
         element = dynamic[0].element if dynamic else None
@@ -397,6 +399,48 @@ class _Cutter:
                         left.append(following)
                     case Ask() | Decide() as choice:
                         left += [choice.then, choice.otherwise]
+
+
+def uniform_variables(kernel: n.Kernel) -> frozenset[str]:
+    """The variables that are the same for all threads of a block, given that those of the grid go
+    the same way around its barriers."""
+    unknown = n.Variable("grid.unknown", BOOL)
+
+    def agreed(block: n.Block, in_loop: bool) -> n.Block:
+        return tuple(one(statement, in_loop) for statement in block)
+
+    def one(statement: n.Statement, in_loop: bool) -> n.Statement:
+        if _is_barrier(statement):
+            return n.Barrier("block")
+        if not _divides(statement, in_loop):
+            return statement
+        match statement:
+            case n.If():
+                then, otherwise = (
+                    agreed(statement.then, in_loop),
+                    agreed(statement.otherwise, in_loop),
+                )
+                return n.If(unknown, then, otherwise)
+            case n.While():
+                body, update = agreed(statement.body, True), agreed(statement.update, True)
+                return n.While(unknown, body, update)
+            case n.For():
+                type = statement.variable.type
+                assert isinstance(type, Scalar)
+                stop = b.cast(unknown, type)
+                return replace(
+                    statement,
+                    stop=stop,
+                    by=None,
+                    step=statement.step or 1,
+                    body=agreed(statement.body, True),
+                )
+        return statement
+
+    body = agreed(kernel.body, False)
+    known = (*kernel.parameters, n.Parameter(unknown.name, BOOL))
+    found = analyze(replace(kernel, body=body, parameters=known), ignore_returns=True)
+    return frozenset(name for name, value in found.variables.items() if value.level <= Level.BLOCK)
 
 
 def _enter(at: _Node, target: _Node) -> None:

@@ -4,7 +4,8 @@ next (`grid_parts`): variables, local and shared memory that a later part may re
 They lie as words in a buffer, behind two that answer the host. A word of a thread is at
 `word * threads + thread`, so that adjacent threads access adjacent words; those of blocks lie
 behind all of these, one block's after the other's. Variables that are computed of parameters and of
-the thread's place alone are computed again instead.
+the thread's place alone are computed again instead. What is the same for all threads of a block is
+kept once for it, so that it is uniform in the next part, too.
 """
 
 from __future__ import annotations
@@ -21,12 +22,13 @@ from treadle.ir.passes.live_ranges import read_early
 from treadle.ir.passes.names import Names
 from treadle.ir.passes.predicate import remove_returns
 from treadle.ir.passes.regions import assigned_in, memories_in, names_in
-from treadle.ir.passes.uniformity import written_memories
+from treadle.ir.passes.uniformity import has_sync, written_memories
 from treadle.ir.traverse import rewrite_block, statements_in, walk
-from treadle.ir.types import I32, U32
+from treadle.ir.types import I32, U32, Array, Struct, Type
 
 BARRIER = "grid"
 KEPT = "grid.kept"  # the buffer
+UNIFORM = "grid.uniform"  # shared memory
 ANSWERS = 2  # words at its beginning
 
 _Copy: TypeAlias = Callable[[n.Place, n.Expression, Place, Callable[[str], str]], n.Block]
@@ -53,12 +55,13 @@ class StateSaver:
         plain: dict[str, tuple[n.Variable, n.Expression]],
         counters: tuple[n.Variable, ...],
         ended: n.Variable | None,
+        uniform: frozenset[str],
     ) -> None:
         self.whole = whole
         self.parts = parts
         self.plain = plain
         self.counters = counters
-        self.has_returns = ended is not None
+        self.ended = ended
         self.fresh = names.fresh
         self.types = self._types()
         if ended is not None:
@@ -71,10 +74,18 @@ class StateSaver:
         self.slots: dict[str, int] = {}
         self.thread_words = self.block_words = 0
         kept = set().union(*self.live)
+        if ended is not None:  # threads that have returned know nothing of what others assign
+            uniform = frozenset()
+        self.of_block: set[str] = set()
         for name, variable in self.types.items():
-            if name in kept:
+            if name in kept and name in uniform and not _has_array(variable.type):
+                self.of_block.add(name)
+                self.slots[name] = self.block_words
+                self.block_words += words_of(variable.type)
+            elif name in kept:
                 self.slots[name] = self.thread_words
                 self.thread_words += words_of(variable.type)
+        self.uniform_words = self.block_words
         for memory in self.memories:
             if memory.space == "local":
                 self.slots[memory.name] = self.thread_words
@@ -142,29 +153,36 @@ class StateSaver:
         live = self.live[number]
         behind: set[str] = set().union(*(self.live[one] for one in part.followed))
         names = self.mentioned[number]
-        body: list[n.Statement] = []
         before, after = self._memories_around(number)
         shared_before = [one for one in before if one.space == "shared"]
+        needed = [one for one in self.types if one in self.of_block & live & names]
+        waits = has_sync(tuple(part.statements))
+        body: list[n.Statement] = list(self._fetched()) if needed and waits else []
         for memory in shared_before:
             body += self._shared(memory, restore)
-        if shared_before:
+        if body:
             body.append(n.Barrier("block"))
+        for name in needed:
+            body += self._restored_of_block(self.types[name], through_shared=waits)
         plain_needed = self._plain_of(part)
         body += [n.Declare(*self.plain[name]) for name in plain_needed]
-        declared: set[str] = set()
+        declared: set[str] = set(needed)
         own = {
             node.variable.name
             for node in statements_in(tuple(part.statements))
             if isinstance(node, n.Declare)
         }
+        stored = behind & self.assigned[number]
         for name, variable in self.types.items():
+            if name in declared:
+                continue
             if name in live and name in names:
                 body.append(n.Declare(variable))
                 body += restore(
                     variable, b.constant(self.slots[name], I32), self._thread, self.fresh
                 )
                 declared.add(name)
-            elif name in names and name not in own:
+            elif (name in names and name not in own) or name in stored:
                 body.append(n.Declare(variable))
                 declared.add(name)
         for memory in before:
@@ -173,12 +191,15 @@ class StateSaver:
         body += self._once_declared(part.statements, declared)
         if part.condition is not None:
             body.append(self._answer(part.condition))
-        if self.has_returns and (behind or after):
+        if self.ended is not None and (behind or after):
             trial = replace(whole, body=tuple(body))
             body = list(remove_returns(trial).body)
+        if needed and not waits and stored & self.of_block:  # all threads have read them
+            body.append(n.Barrier("block"))
         for name, variable in self.types.items():
-            if name in behind and name in self.assigned[number]:
-                body += save(variable, b.constant(self.slots[name], I32), self._thread, self.fresh)
+            if name in stored:
+                words = self._of_block if name in self.of_block else self._thread
+                body += save(variable, b.constant(self.slots[name], I32), words, self.fresh)
         for memory in after:
             if memory.space == "local":
                 body += self._local(memory, save)
@@ -202,6 +223,8 @@ class StateSaver:
             if one.origin[:1] == ("length",) and one.name in mentioned
         }
         memories = tuple(one for one in whole.memories if one.name in used)
+        if UNIFORM in used:
+            memories = (*memories, n.Memory(UNIFORM, "shared", U32, self.uniform_words))
         dropped = {("length", one.name) for one in whole.memories} - {
             ("length", one.name) for one in memories
         }
@@ -213,6 +236,41 @@ class StateSaver:
             parameters=(*own_parameters, *counters, *self._lengths(body)),
             memories=memories,
         )
+
+    def _fetched(self) -> Iterator[n.Statement]:
+        """The block's uniform words in shared memory, from where all threads read them: what is
+        read there behind a barrier counts as uniform."""
+        word = n.Variable(self.fresh("word"), I32)
+        place = n.Element(UNIFORM, word, U32)
+        yield from _by_all(
+            word, b.constant(self.uniform_words, I32), self.fresh,
+            (n.Assign(place, n.Load(self._of_block(word), U32)),),
+        )  # fmt: skip
+
+    def _restored_of_block(
+        self, variable: n.Variable, *, through_shared: bool
+    ) -> Iterator[n.Statement]:
+        """A variable that is the same for the block, declared with its value."""
+        first = self.slots[variable.name]
+        words = {
+            at: n.Variable(self.fresh(f"{variable.name}.word"), U32)
+            for at in range(first, first + words_of(variable.type))
+        }
+        for at, word in words.items():
+            index = b.constant(at, I32)
+            place = n.Element(UNIFORM, index, U32) if through_shared else self._of_block(index)
+            yield n.Declare(word, n.Load(place, U32))
+
+        def change(node: object) -> object:
+            if isinstance(node, n.Load) and node.place.memory == UNIFORM:  # type: ignore[union-attr]
+                return words[int(node.place.index.value)]  # type: ignore[union-attr]
+            return node
+
+        made = restore(
+            variable, b.constant(first, I32), lambda at: n.Element(UNIFORM, at, U32), self.fresh
+        )
+        yield n.Declare(variable)
+        yield from rewrite_block(made, change)
 
     def _memories_around(self, number: int) -> tuple[list[n.Memory], list[n.Memory]]:
         """The memories that a part has to load, and those that it has to store."""
@@ -295,23 +353,12 @@ class StateSaver:
 
     def _shared(self, memory: n.Memory, copy: _Copy) -> Iterator[n.Statement]:
         """Copy a shared memory by all threads of the block."""
-        round_ = n.Variable(self.fresh("round"), I32)
         element = n.Variable(self.fresh("element"), I32)
         count = words_of(memory.element)
         first = plus(b.mul(element, count), self.slots[memory.name])
         place = n.Element(memory.name, element, memory.element)
         body = copy(place, first, self._of_block, self.fresh)
-        length = self._length(memory)
-        size = _block_size()
-        rounds = b.binary("div", b.add(length, b.sub(size, 1)), size)
-        index = b.add(b.mul(round_, size), _in_block())
-        yield n.For(
-            round_,
-            b.constant(0, I32),
-            rounds,
-            1,
-            (n.Declare(element, index), n.If(b.less(element, length), body)),
-        )
+        yield from _by_all(element, self._length(memory), self.fresh, body)
 
     def _length(self, memory: n.Memory) -> n.Expression:
         if memory.length is not None:
@@ -329,6 +376,26 @@ class StateSaver:
             name = self._length_name(memory)
             if memory.length is None and name not in taken and name in names_in(body):
                 yield n.Parameter(name, I32, ("length", memory.name))
+
+
+def _by_all(
+    element: n.Variable, length: n.Expression, fresh: Callable[[str], str], body: n.Block
+) -> Iterator[n.Statement]:
+    """A body for each element, by all threads of the block together."""
+    turn = n.Variable(fresh("turn"), I32)
+    size = _block_size()
+    turns = b.binary("div", b.add(length, b.sub(size, 1)), size)
+    index = b.add(b.mul(turn, size), _in_block())
+    inside = n.If(b.less(element, length), body)
+    yield n.For(turn, b.constant(0, I32), turns, 1, (n.Declare(element, index), inside))
+
+
+def _has_array(type: Type) -> bool:
+    """Whether a type has arrays in it."""
+    match type:
+        case Struct():
+            return any(_has_array(field.type) for field in type.fields)
+    return isinstance(type, Array)
 
 
 def _accessed(part: Part) -> set[str]:
