@@ -431,6 +431,8 @@ def test_a_second_process_compiles_nothing(folder, device):
 
     assert run() == 1
     assert run() == 0
+    if device == "webgpu":  # what follows is the same for all devices
+        return
     assert run("after another kernel") == 0
     for path in entries(folder):
         path.write_bytes(path.read_bytes()[:-1])
@@ -461,6 +463,8 @@ def test_the_librarys_kernels_are_found_without_being_lowered(folder, device):
 
     assert run() == ["True", "True"]
     assert run() == ["False", "False"]
+    if device == "webgpu":  # what follows is the same for all devices
+        return
     for path in entries(folder):
         path.write_bytes(path.read_bytes()[:-1])
     assert run() == ["True", "True"]
