@@ -329,15 +329,15 @@ def test_gradients_of_complex_numbers(name, function, monkeypatch):
     except AutogradError as error:
         check_refusal(error)
         return
-    for way in (draw(), draw()):
-        with td.no_grad():
-            ends = [
-                number(complex_results(name, function, td.asarray(array + step * way))).item()
-                for step in (_STEP, -_STEP)
-            ]
-        expected = (ends[0] - ends[1]) / (2 * _STEP)
-        along = (slope.numpy().conj() * way).sum().real
-        np.testing.assert_allclose(along, expected, rtol=1e-5, atol=1e-5)
+    way = draw()
+    with td.no_grad():
+        ends = [
+            number(complex_results(name, function, td.asarray(array + step * way))).item()
+            for step in (_STEP, -_STEP)
+        ]
+    expected = (ends[0] - ends[1]) / (2 * _STEP)
+    along = (slope.numpy().conj() * way).sum().real
+    np.testing.assert_allclose(along, expected, rtol=1e-5, atol=1e-5)
 
 
 def complex_results(name, function, x):
