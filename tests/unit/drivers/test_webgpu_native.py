@@ -325,7 +325,7 @@ def test_unchecked_and_validated_builds_agree(backend: WebgpuBackend) -> None:
 def test_any_number_of_bytes_goes_there_and_back(device: WebgpuDevice, size: int) -> None:
     stream, rng = device.default_stream, np.random.default_rng(size)
     data = rng.integers(0, 256, size, np.uint8)
-    for offset in (0, 1, 3):
+    for offset in (0, 1, 3) if size < 1 << 20 else (3,):
         buffer = device.allocate(size + 8)
         stream.fill_zero(buffer, 0, buffer.size)
         stream.write(buffer, offset, memoryview(data))
