@@ -89,7 +89,7 @@ CASES = [
     (("u8", "i8"), "row", "row", False),
     (("i8", "u8"), "column", "column", False),
 ]
-_ALL = ("cpu", "numpy", "ptx:0", "cuda")  # devices on which every case is tried
+_ALL = ("cpu", "numpy", "ptx:0", "cuda")  # devices on which every case is tried, or half of them
 
 
 def _has_all(device):
@@ -99,7 +99,12 @@ def _has_all(device):
 def test_products(device, rng):
     """On software GPUs, which compile an emulated subgroup for seconds, a small one."""
     rows, columns = (32, 24) if _has_all(device) else (16, 8)
-    for names, a_layout, b_layout, aligned in CASES if _has_all(device) else CASES[:1]:
+    cases = CASES if _has_all(device) else CASES[:1]
+    if device.backend == "cpu":
+        cases = [CASES[i] for i in (0, 3, 5, 6, 8)]
+    elif device.backend == "numpy":
+        cases = [CASES[i] for i in (1, 2, 4, 5, 7, 9)]
+    for names, a_layout, b_layout, aligned in cases:
         dtypes = [DTYPES[name] for name in names]
         deep = DEEP[names[0]]
         x, y = _drawn(names[0], (rows, 2 * deep), rng), _drawn(names[1], (2 * deep, columns), rng)
