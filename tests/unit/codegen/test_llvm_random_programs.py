@@ -121,7 +121,7 @@ class Writer:
         return n.Kernel("random", buffers, (), body, block=Dim3(COUNT))
 
 
-@pytest.mark.parametrize("seed", [*range(70), 99, 347, 396])
+@pytest.mark.parametrize("seed", [*range(36), 99, 347, 396])
 def test_random_program(seed):
     values = np.random.default_rng(seed).integers(-5, 12, COUNT, dtype=np.int32)
     arrays = {
