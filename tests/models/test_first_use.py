@@ -36,8 +36,7 @@ def written(path: Path, layers: int, kind: str) -> Path:
     return path
 
 
-@pytest.mark.parametrize("kind", ["q4_1", "q8_0"])
-@pytest.mark.parametrize("device", ["cpu", "webgpu"])
+@pytest.mark.parametrize(("device", "kind"), [("cpu", "q4_1"), ("webgpu", "q8_0")])
 def test_more_layers_need_no_more_kernels(device: str, kind: str, tmp_path: Path) -> None:
     """All layers have the kernels of the first three, for a prompt and for one more token."""
     made = []
