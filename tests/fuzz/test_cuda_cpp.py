@@ -7,7 +7,7 @@ import time
 from contextlib import suppress
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import treadle as td
@@ -52,6 +52,7 @@ def test_broken_files(source: str, mutations: list[Mutation]) -> None:
 
 
 @pytest.mark.timeout(3000)
+@settings(max_examples=settings.default.max_examples // 2)
 @given(st.text(max_size=200) | st.binary(max_size=200).map(lambda b: b.decode("latin-1")))
 def test_any_text(text: str) -> None:
     check(text)
