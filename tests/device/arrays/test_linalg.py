@@ -78,6 +78,8 @@ def test_factors(device, rng, monkeypatch):
         monkeypatch.setattr(triangular, "DEEP", 16)
         # Up to 64 rows the software's threads have one row each, and one kernel serves all sizes.
         sizes = (1, 5, 31, 56) if device.kind == "software" else (1, 16, 33, 70)
+        if dtype != "float32":  # the same steps
+            sizes = sizes[2:]
         for n in (2, 16) if route == "each" else sizes:
             check_factors(rng, n, dtype)
 
