@@ -68,7 +68,9 @@ def scope_of(cx: Context, path: tuple[tree.Name, ...]) -> Scope | None:
             continue
         if part.text == tree.OF_TYPE:
             assert part.arguments is not None
-            type = resolve(cx, part.arguments[0])
+            written = part.arguments[0]
+            assert isinstance(written, tree.DecltypeType)
+            type = resolve(cx, written)
             type = type.to if isinstance(type, Reference) else type
             scope = _complete(cx, type).scope if isinstance(type, ClassType) else None
             if scope is None:

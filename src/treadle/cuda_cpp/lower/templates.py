@@ -394,8 +394,9 @@ def method_of_instance(
     if written is None or bound is None:
         return method, home
     for argument, known in zip(written, bound, strict=False):  # most differ by a number
-        is_number = isinstance(argument, tree.IntegerLiteral) and isinstance(known, Rvalue)
-        if is_number and argument.value != argument_key(known)[0]:
+        if not isinstance(argument, tree.IntegerLiteral) or not isinstance(known, Rvalue):
+            continue
+        if argument.value != argument_key(known)[0]:
             return None
     origin = tree_made(
         cx,

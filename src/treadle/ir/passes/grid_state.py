@@ -384,10 +384,10 @@ def _by_all(
     """A body for each element, by all threads of the block together."""
     turn = n.Variable(fresh("turn"), I32)
     size = _block_size()
-    turns = b.binary("div", b.add(length, b.sub(size, 1)), size)
+    iterations = b.binary("div", b.add(length, b.sub(size, 1)), size)
     index = b.add(b.mul(turn, size), _in_block())
     inside = n.If(b.less(element, length), body)
-    yield n.For(turn, b.constant(0, I32), turns, 1, (n.Declare(element, index), inside))
+    yield n.For(turn, b.constant(0, I32), iterations, 1, (n.Declare(element, index), inside))
 
 
 def _has_array(type: Type) -> bool:
