@@ -64,7 +64,7 @@ if torch is not None:
     def _samples(name):
         given = _optimizers()[name].optim_inputs_func(device="cpu")
         if name in ("Adafactor", "Muon"):  # of many kernels
-            given = given[::2]
+            given = given[::3]
         yield from ((each.desc, each.kwargs) for each in given)
 
     @pytest.mark.parametrize(
