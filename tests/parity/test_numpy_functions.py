@@ -39,7 +39,7 @@ def test_calls_say_what_numpy_says(part: int) -> None:
         for name in sorted(_CASES)[part::_PARTS]:
             calls = _CASES[name]
             # A part of them here; `tools/numpy_parity.py` calls all.
-            part_of = 3 if name in _LISTS else 5 if name in numpy_cases.CASES else 10
+            part_of = 4 if name in _LISTS else 8 if name in numpy_cases.CASES else 15
             for text in calls[crc32(name.encode()) % min(part_of, len(calls)) :: part_of]:
                 try:
                     numpy_interface.check(text, crc32(text.encode()) % 11)
