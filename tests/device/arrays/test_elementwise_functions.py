@@ -156,16 +156,16 @@ def expected_dtype(name: str, dtype: str) -> str:
 
 
 def dtypes_for(name: str, device: td.Device) -> list[str]:
-    """One dtype of each kind; on the CPU a third of the others, too, another one for the next
+    """One dtype of each kind; on the CPU a quarter of the others, too, another one for the next
     function."""
     if device.backend != "cpu":
         return ONE_OF_EACH
     every = EVERY if name in OF_INTEGERS or name in TESTS else SOME_INTEGERS
-    turn = ALIKE.index(name) % 3
+    turn = ALIKE.index(name) % 4
     return [
         dtype
         for number, dtype in enumerate(every)
-        if dtype in (*ONE_OF_EACH, "float64") or number % 3 == turn
+        if dtype in (*ONE_OF_EACH, "float64") or number % 4 == turn
     ]
 
 
