@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 import re
 from dataclasses import replace
@@ -100,8 +101,13 @@ def test_atomics_of_every_type(space, architecture):
     check_kernel(b.kernel(), architecture)
 
 
-@pytest.mark.parametrize("architecture", ARCHITECTURES)
-@pytest.mark.parametrize("block", [256, 16, 7, (11, 3, 2)])
+@pytest.mark.parametrize(
+    ("block", "architecture"),
+    [
+        *((256, each) for each in ARCHITECTURES),
+        *zip([16, 7, (11, 3, 2)], itertools.cycle(ARCHITECTURES)),
+    ],
+)
 def test_subgroup_operations_of_every_type(block, architecture):
     b = Builder("subgroups", block=block)
     lane = b.let("lane", builtin("lane"))
