@@ -15,7 +15,7 @@ from tests.fuzz.arrays import Instruction, NumPy, Sizes, Treadle, outputs
 from treadle.runtime import settings
 
 # In CI the same programs are drawn each time: half of the usual number compiles for long enough.
-_EXAMPLES = drawing.default.max_examples // 2
+_EXAMPLES = drawing.default.max_examples * 2 // 5
 _numbers = st.integers(0, 9999)
 _programs = st.lists(
     st.builds(Instruction, st.integers(0, 30), _numbers, _numbers, _numbers), max_size=40

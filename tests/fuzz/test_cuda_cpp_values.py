@@ -20,7 +20,7 @@ def devices() -> tuple[td.Device, ...]:
 
 
 # A kernel has a dozen statements and is compiled for each device.
-@settings(max_examples=settings.default.max_examples // 4)
+@settings(max_examples=settings.default.max_examples // 5)
 @pytest.mark.timeout(3000)  # for all the examples together
 @given(st.binary(min_size=200, max_size=900))
 @example(b"")

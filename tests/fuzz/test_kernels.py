@@ -76,7 +76,7 @@ def check(program: Program) -> None:
 
 
 @pytest.mark.timeout(3000)  # for all the examples together
-@settings(max_examples=settings.default.max_examples * 2 // 5)
+@settings(max_examples=settings.default.max_examples * 3 // 10)
 @given(st.binary(min_size=400, max_size=1600))
 @example(b"")
 def test_devices_agree_with_plain_python(tape: bytes) -> None:
