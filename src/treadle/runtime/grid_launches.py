@@ -21,6 +21,7 @@ from treadle.ir.passes.grid_parts import (
     GridParts,
     Launch,
     grid_parts,
+    steps_for,
     value_of,
     with_offset,
 )
@@ -122,9 +123,11 @@ class GridKernel:
             to.handle.write(kept.buffer, 0, answers.view(np.uint8).data)
         known = self._known(parts, grid, arguments)
         launches: dict[int, Callable[..., Any]] = {}
+        arguments = self._in_memory(arguments)
+        steps = steps_for(parts.steps, grid)
         at = parts.first
         while at is not None:
-            match parts.steps[at]:
+            match steps[at]:
                 case Launch(part, following):
                     if part not in launches:
                         launches[part] = self.launchers[part].bound(
@@ -134,10 +137,10 @@ class GridKernel:
                     launches[part]((*arguments, kept, *counters))
                     at = following
                 case Count(counter, value, following):
-                    known[counter] = value_of(value, known, grid)
+                    known[counter] = value_of(value, known)
                     at = following
                 case Decide(condition, then, otherwise):
-                    at = then if value_of(condition, known, grid).value else otherwise
+                    at = then if value_of(condition, known).value else otherwise
                 case Ask(then, otherwise, span):
                     to.handle.read(kept.buffer, 0, answers.view(np.uint8).data)
                     holds, holds_not = (bool(one) for one in answers)
@@ -151,6 +154,23 @@ class GridKernel:
                     at = then if holds else otherwise
                     answers[:] = 0
                     to.handle.write(kept.buffer, 0, answers.view(np.uint8).data)
+
+    def _in_memory(self, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
+        """The arguments with arrays in place of tensors; those that the kernel stores to learn of
+        it."""
+        name = self.definition.name
+
+        def arrays() -> tuple[Any, ...]:
+            return tuple(
+                one.__treadle_array__(name) if hasattr(one, "__treadle_array__") else one
+                for one in arguments
+            )
+
+        arrays()  # refuses tensors before any of them learns of something
+        for position in self.written:
+            if hasattr(arguments[position], "__treadle_written__"):
+                arguments[position].__treadle_written__()
+        return arrays()
 
     def _known(
         self, parts: GridParts, grid: Dim3, arguments: tuple[Any, ...]

@@ -515,18 +515,31 @@ def with_offset(kernel: n.Kernel) -> n.Kernel:
     return replace(changed, body=rewrite_block(kernel.body, change))
 
 
-def value_of(expression: n.Expression, known: Mapping[str, n.Constant], grid: Dim3) -> n.Constant:
-    """The value of an expression of the host's, of which these parameters and counters are known.
-    CompileError if that is not enough."""
+def steps_for(steps: tuple[Step, ...], grid: Dim3) -> tuple[Step, ...]:
+    """The host's steps for a grid, whose size is then known in their expressions."""
 
     def change(node: object) -> object:
         if isinstance(node, n.Builtin) and node.name == "grid_dim":
             return n.Constant(grid[node.axis], node.type)
         return node
 
+    def of_grid(step: Step) -> Step:
+        match step:
+            case Decide(condition):
+                return replace(step, condition=rewrite_block((condition,), change)[0])
+            case Count(_, value):
+                return replace(step, value=rewrite_block((value,), change)[0])
+        return step
+
+    return tuple(map(of_grid, steps))
+
+
+def value_of(expression: n.Expression, known: Mapping[str, n.Constant]) -> n.Constant:
+    """The value of an expression of the host's, of which these parameters and counters are known.
+    CompileError if that is not enough."""
     folder = ExpressionFolder()
     folder.known = dict(known)
-    found = folder.expression(rewrite_block((expression,), change)[0])
+    found = folder.expression(expression)
     if not isinstance(found, n.Constant):
         raise CompileError("the host cannot evaluate this condition around a barrier of the grid")
     return found
