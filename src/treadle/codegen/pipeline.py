@@ -24,7 +24,7 @@ from treadle.ir.intervals import LARGEST_EXTENT
 from treadle.ir.passes import whole_subgroups
 from treadle.ir.passes.access import buffer_access
 from treadle.ir.passes.array_variables import resolve_items
-from treadle.ir.passes.barriers import has_fences, with_fences_as_barriers
+from treadle.ir.passes.barriers import has_fences, with_fences_as_barriers, with_waits_as_barriers
 from treadle.ir.passes.bounds import drop_provable_checks
 from treadle.ir.passes.converge import converge, has_masks
 from treadle.ir.passes.fold import fold, specialize
@@ -123,6 +123,7 @@ def _with_uniform_barriers(
     kernel = fold(kernel)
     if as_cuda:  # its barriers do not wait for threads that have exited
         return kernel, sites
+    kernel = with_waits_as_barriers(kernel)
     if has_named_barriers(kernel):
         kernel = fold(without_named_barriers(kernel))
     if has_masks(kernel) and (not record.is_cuda or returns_before_barrier(kernel)):

@@ -365,11 +365,17 @@ class Barrier:
 class Fence:
     """Orders this thread's memory accesses as seen by its block, by the device, or by the whole
     system, with its host and other devices. A `sequential` one orders a store before a later load,
-    too, if the other side has such a fence as well."""
+    too, if the other side has such a fence as well.
+
+    Those of a block may have a role, where threads wait in loops until others have written: the
+    latter `arrive`, and the former `wait`. Where the threads of a block do not run side by side,
+    they meet at a wait, and an arrival is nothing.
+    """
 
     scope: Literal["block", "device", "system"] = "device"
     span: Span = field(default=NOWHERE, compare=False)
     sequential: bool = False
+    role: Literal["", "arrive", "wait"] = ""
 
 
 # `inc` and `dec` (of u32) are CUDA's, and wrap around at their operand: inc gives old + 1, or 0 if

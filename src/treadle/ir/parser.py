@@ -341,6 +341,9 @@ class _Parser(ExpressionParser):
         scope = self.word(("block", "device", "system"), "a fence's scope")
         fence = n.Fence("block" if scope == "block" else "device", self.place(span))
         fence = replace(fence, scope="system") if scope == "system" else fence
+        for role in ("arrive", "wait"):
+            if self.accept(role):
+                return replace(fence, role=role)
         return replace(fence, sequential=bool(self.accept("sequential")))
 
     def print_statement(self, span: Span) -> n.Print:

@@ -244,7 +244,8 @@ class _Printer:
                 part = f" part {self.list(statement.part)}" if statement.part else ""
                 return f"barrier {statement.scope}{self.mask(statement.mask)}{part}"
             case n.Fence():
-                return f"fence {statement.scope}{' sequential' if statement.sequential else ''}"
+                role = "sequential" if statement.sequential else statement.role
+                return f"fence {statement.scope} {role}".rstrip()
             case n.Atomic():
                 operands = [statement.place, *statement.operands]
                 return f"{self.result(statement.result)}atomic {statement.op} {self.list(operands)}"

@@ -266,6 +266,8 @@ class _Body(ExpressionRules):
     def fence(self, node: n.Fence) -> None:
         if node.scope not in ("block", "device", "system"):
             self.fail(f"a fence's scope is block, device or system, not {node.scope!r}", node.span)
+        if node.role and node.scope != "block":
+            self.fail("fences with a role are those of a block", node.span)
 
     def atomic(self, node: n.Atomic) -> None:
         if node.op not in n.ATOMICS:

@@ -7,7 +7,8 @@ together one that lacks threads which it names.
 
 Threads that run in step never show that a barrier is missing. So in kernels with shared memory or
 barriers the odd warps of a block wait until the even ones have come to the next barrier, and the
-other way round from there to the one after.
+other way round from there to the one after. Where there are fences, threads may wait for others in
+a loop, so that the others go on now and then.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from tests.support.ptx_machine.program import BasicBlock, Program
 from tests.support.ptx_machine.records import Integer, Operand
 from tests.support.ptx_machine.warps import WARP, Warps
 
+_PATIENCE = 16  # blocks of code, after which another group has a turn
 _MOST_STEPS = 5_000_000  # blocks of code that a chunk may run: more is a loop without an end
 
 
@@ -63,6 +65,9 @@ class Schedule:
         shared = any(variable.space == "shared" for variable in program.variables.values())
         barriers = any(block.end == "barrier" for block in program.blocks)
         self._apart = (shared or barriers) and bool(layout.odd.any())
+        self._fences = any(
+            one.opcode in ("fence", "membar") for block in program.blocks for one in block.body
+        )
         self._turn = False  # whether the odd warps go first
         self._groups: dict[tuple[bool, int], Any] = {}  # later or not, and the block's number
         self._waiting: dict[int, Any] = {}
@@ -75,7 +80,7 @@ class Schedule:
         """Run `code` for groups until every thread has returned; it gives a block's condition."""
         blocks = self._program.blocks
         self._start(0, None)
-        for _ in range(_MOST_STEPS):
+        for step in range(_MOST_STEPS):
             if not self._groups:
                 if self._parked:
                     self._groups, self._parked = self._parked, {}
@@ -85,6 +90,8 @@ class Schedule:
                     return
                 self._release()
             key = min(self._groups)
+            if self._fences and step % _PATIENCE == 0:
+                key = sorted(self._groups)[step // _PATIENCE % len(self._groups)]
             threads = self._groups.pop(key)
             self._late, number = key
             block = blocks[number]

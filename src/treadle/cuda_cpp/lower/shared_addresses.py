@@ -193,6 +193,24 @@ def _to_pointer(cx: Context, values: Sequence[Value], node: tree.Call) -> Value:
     return PointerValue(targets, cx.let(cast(offset, ir.I32)), 1, VOID, kept)
 
 
+def _to_barrier(cx: Context, values: Sequence[Value], node: tree.Call) -> Value:
+    """`__treadle_mbarrier_pointer(number)`: a pointer to what has 64 bits, if anything has."""
+    ranges = _ranges(cx)
+    wide = [isinstance(one, MemoryTarget) and ir.size_of(one.element) % 8 == 0 for one in ranges]
+    if not any(wide) or all(wide):
+        return _to_pointer(cx, values, node)
+    number = cx.let(number_argument(cx, values[0], ir.U32, cx.span))
+    offset = n.Binary("and", number, constant((1 << _RANGE) - 1, ir.U32), ir.U32)
+    inside = cx.let(cast(offset, ir.I32))
+    if wide.count(True) == 1:
+        return PointerValue((ranges[wide.index(True)],), inside, 1, VOID)
+    targets = tuple(
+        one if is_wide else NullTarget() for one, is_wide in zip(ranges, wide, strict=True)
+    )
+    tag = n.Binary("shr", number, constant(_RANGE, ir.U32), ir.U32)
+    return PointerValue(targets, inside, 1, VOID, cx.let(cast(tag, ir.I32)))
+
+
 def _is_in(space: str) -> Handler:
     def build(cx: Context, values: Sequence[Value], node: tree.Call) -> Value:
         expect(cx, f"__is{space.capitalize()}", values, 1)
@@ -246,6 +264,7 @@ HANDLERS: dict[str, Handler] = {
     "__cvta_generic_to_shared": _to_number,
     "__cvta_shared_to_generic": _to_pointer,
     "__treadle_shared_pointer": _to_pointer,
+    "__treadle_mbarrier_pointer": _to_barrier,
     **dict.fromkeys(
         (f"__cvta_generic_to_{space}" for space in ("global", "local", "constant")), _as_number
     ),

@@ -4,6 +4,7 @@ threads on every device."""
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Literal
 
 from treadle.cuda_cpp.lower.arithmetic import cast, constant, folded
 from treadle.cuda_cpp.lower.builtin_calls import Handler, expect, number_argument
@@ -48,6 +49,16 @@ def _syncwarp(cx: Context, values: Sequence[Value], node: tree.Call) -> Value:
 def _fence_block(cx: Context, values: Sequence[Value], node: tree.Call) -> Value:
     cx.emit(n.Fence("block", cx.span))
     return VoidValue(VOID)
+
+
+def _fence_with(role: Literal["arrive", "wait"]) -> Handler:
+    def build(cx: Context, values: Sequence[Value], node: tree.Call) -> Value:
+        if cx.isolated:
+            raise NotPure
+        cx.emit(n.Fence("block", cx.span, role=role))
+        return VoidValue(VOID)
+
+    return build
 
 
 def _fence(cx: Context, values: Sequence[Value], node: tree.Call) -> Value:
@@ -319,6 +330,8 @@ HANDLERS: dict[str, Handler] = {
     **dict.fromkeys(("__syncthreads", "__barrier_sync"), _syncthreads),
     "__treadle_barrier_of": _barrier_of,
     "__treadle_exit": _exit,
+    "__treadle_fence_arrive": _fence_with("arrive"),
+    "__treadle_fence_wait": _fence_with("wait"),
     "__syncwarp": _syncwarp,
     "__treadle_grid_barrier": _grid_barrier,
     "__threadfence_block": _fence_block,

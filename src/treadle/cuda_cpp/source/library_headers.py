@@ -23,8 +23,8 @@ _FOLDER = Path(__file__).parent / "library"
 _PARTS = {
     # what nvcc declares itself
     "": (
-        "atomics.cuh", "heap.cuh", "launch.cuh", "ptx.cuh", "ptx_halves.cuh", "raw_halves.cuh",
-        "texture.cuh", "nan.cuh",
+        "atomics.cuh", "heap.cuh", "launch.cuh", "ptx.cuh", "mbarrier.cuh", "ptx_halves.cuh",
+        "raw_halves.cuh", "texture.cuh", "nan.cuh",
     ),
     "std": (
         "type_traits.cuh", "limits.cuh", "utility.cuh", "array.cuh", "bit.cuh", "algorithm.cuh",
@@ -70,6 +70,7 @@ _FILES = {
         "curand.cuh",
     ),
     "cuComplex.h": "cu_complex.cuh",
+    "cuda/ptx": "cuda_ptx.cuh",
     **dict.fromkeys(("mma.h", "crt/mma.h"), "wmma.cuh"),
     **dict.fromkeys(("cuda_fp8.h", "cuda_fp8.hpp"), "cuda_fp8.cuh"),
     **dict.fromkeys(("cuda_fp4.h", "cuda_fp4.hpp"), "cuda_fp4.cuh"),
@@ -115,6 +116,8 @@ def parts_for(texts: Sequence[str], asked: set[str], included: set[str]) -> list
         wanted.add("ptx.cuh")
         if any("f16" in text for text in texts if text[:1] == '"'):
             wanted.add("ptx_halves.cuh")
+        if any("mbarrier" in text or "bulk" in text for text in texts if text[:1] == '"'):
+            wanted.add("mbarrier.cuh")
     for file in reversed(PARTS):
         if file in wanted:
             asks = re.findall(r"^#include <(.*)>", library_text(file), re.MULTILINE)

@@ -34,7 +34,24 @@ def translated(r: Registers, one: Instruction) -> str:
     return _by_formula(r, one) if made is None else made
 
 
+_REFUSED = {
+    **dict.fromkeys(("wgmma", "tcgen05"), "multiplies tiles by units that one generation of cards "
+                    "has: use mma.sync"),
+    "tensormap": "changes a tensor map, which only the host of a CUDA program makes",
+    "mapa": "finds memory of another block of a cluster, and each block is one by itself here",
+    "clusterlaunchcontrol": "takes work of other clusters, and each block is one by itself here",
+    "call": "calls a function by its name in PTX: call one of C++",
+}  # fmt: skip
+
+
 def _by_formula(r: Registers, one: Instruction) -> str:
+    if one.parts[0] in _REFUSED:
+        raise NotTranslated(f"{one.name} {_REFUSED[one.parts[0]]}")
+    if one.parts[:2] == ("barrier", "cluster"):
+        raise NotTranslated(
+            f"{one.name} waits for a cluster of blocks, and each block is one by itself here: use "
+            "barrier.sync"
+        )
     found = formula(list(one.parts))
     if found is None:
         raise NotTranslated(f"{one.name} is not among the instructions that are translated")
@@ -455,10 +472,76 @@ def _atomic(r: Registers, one: Instruction) -> str:
     return before + made + "".join(results) + after
 
 
+def _mbarrier(r: Registers, one: Instruction) -> str:
+    words = [w for w in one.parts[1:-1] if w.split("::")[0] not in (*_SPACES, *_ORDERS, *_SCOPES)]
+    name, *kinds = words or [""]
+    if name == "inval":
+        return ""
+    if name == "pending_count":
+        to, state = _take(one, 2)
+        return r.assign(to, "u32", f"(unsigned int)({r.value(state, 'u64')} & 0x7fffull)")
+    if name in ("init", "expect_tx", "complete_tx") and not kinds:
+        address, count = _take(one, 2)
+        function = {"init": "init", "expect_tx": "expect", "complete_tx": "complete"}[name]
+        given = f"{r.barrier(address)}, {r.value(count, 'u32')}"
+        return f"__treadle_mbarrier_{function}({given});"
+    if name in ("arrive", "arrive_drop") and set(kinds) <= {"expect_tx", "noComplete"}:
+        arguments = list(one.arguments)
+        to = Argument("_") if arguments[0].offset is not None else arguments.pop(0)
+        address, *rest = arguments
+        pointer, many, lines = r.barrier(address), "1u", ""
+        if "expect_tx" in kinds:
+            lines = f"__treadle_mbarrier_expect({pointer}, {r.value(rest[0], 'u32')});"
+        elif rest:
+            many = r.value(rest[0], "u32")
+        dropped = many if name == "arrive_drop" else "0u"
+        call = f"__treadle_mbarrier_arrive({pointer}, {many}, {dropped})"
+        return lines + (f"{call};" if to.text == "_" else r.assign(to, "u64", call))
+    if name in ("test_wait", "try_wait") and kinds in ([], ["parity"]):
+        to, address, state, *_ = _take(one, 3, 4)
+        parity = (
+            r.value(state, "u32") if kinds else f"(unsigned int)({r.value(state, 'u64')} >> 31)"
+        )
+        return r.assign(to, "pred", f"__treadle_mbarrier_test({r.barrier(address)}, {parity})")
+    raise NotTranslated(f"{one.name} is not translated")
+
+
+_ORDERS = ("release", "acquire", "relaxed", "acq_rel")
+
+
+def _copy_bulk(r: Registers, one: Instruction) -> str:
+    """cp.async.bulk of adjacent bytes: done at once, by the thread that asks for it."""
+    words = [word.split("::")[0] for word in one.parts[3:] if not word.startswith("L2")]
+    match words:
+        case ["commit_group"] | ["wait_group", *_] | ["prefetch", *_]:
+            return ""
+        case ["shared", "global", "mbarrier"]:
+            to, given, size, barrier, *_ = one.arguments
+            bytes_ = r.value(size, "u32")
+            return (
+                f"__treadle_copy_bulk({r.address(to, 'char')}, {r.address(given, 'const char')}, "
+                f"{bytes_}); __treadle_mbarrier_complete({r.barrier(barrier)}, {bytes_});"
+            )
+        case ["global", "shared", "bulk_group"]:
+            to, given, size, *_ = one.arguments
+            return (
+                f"__treadle_copy_bulk({r.address(to, 'char')}, {r.address(given, 'const char')}, "
+                f"{r.value(size, 'u32')});"
+            )
+    raise NotTranslated(f"{one.name} is not translated")
+
+
 def _copy(r: Registers, one: Instruction) -> str:
     """cp.async: copies that a target may do later."""
+    if one.parts[1] == "async" and "bulk" in one.parts[2:3]:
+        return _copy_bulk(r, one)
     words = one.parts[2:]
     match words[:1]:
+        case ("mbarrier",):
+            (address,) = _take(one, 1)
+            waits = "__treadle_end_copies(); __treadle_wait_copies(0u);"
+            arrives = f"__treadle_mbarrier_arrive({r.barrier(address)}, 1u, 0u);"
+            return waits + (arrives if "noinc" in words else "")
         case ("commit_group",):
             return "__treadle_end_copies();"
         case ("wait_all",):
@@ -649,8 +732,10 @@ def _activemask(r: Registers, one: Instruction) -> str:
 # --- barriers ------------------------------------------------------------------------------------
 
 
-def _barrier(r: Registers, one: Instruction) -> str:
+def _barrier(r: Registers, one: Instruction) -> str | None:
     words = [w for w in one.parts[1:] if w not in ("cta", "aligned")]
+    if words[:1] == ["cluster"]:
+        return None
     if words[:2] == ["warp", "sync"]:
         return f"__syncwarp({r.value(_take(one, 1)[0], 'u32')});"
     if words[:1] == ["red"]:
@@ -672,6 +757,8 @@ def _barrier(r: Registers, one: Instruction) -> str:
 
 def _fence(r: Registers, one: Instruction) -> str:
     words = set(one.parts[1:])
+    if "mbarrier_init" in words:  # mbarriers are atomics here
+        return ""
     if "proxy" in words or any(word.startswith("proxy") for word in words):
         return ""
     return "__threadfence_block();" if "cta" in words else "__threadfence();"
@@ -694,6 +781,7 @@ _HANDLERS: dict[str, Callable[[Registers, Instruction], str | None]] = {
     "st": _store,
     **dict.fromkeys(("atom", "red"), _atomic),
     "cp": _copy,
+    "mbarrier": _mbarrier,
     **dict.fromkeys(("ldmatrix", "stmatrix"), _matrices),
     "movmatrix": _movmatrix,
     "mma": _mma,

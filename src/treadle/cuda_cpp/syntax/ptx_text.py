@@ -157,6 +157,10 @@ def _instruction(piece: str) -> Instruction:
     if found is None:
         raise NotTranslated(f"{piece!r} is not translated")
     parts = tuple(part for part in re.split(r"\.(?!:)", found[2]) if part)
+    if re.match(r"cp\.(reduce\.)?async\.bulk\.(prefetch\.)?tensor", found[2]):
+        raise NotTranslated(
+            f"{found[2]} takes a tensor map, which only the host of a CUDA program makes"
+        )
     arguments = [_argument(one) for one in _split(found[3] or "", ",")]
     return Instruction(parts, tuple(arguments), found[1] or "")
 
@@ -266,6 +270,13 @@ class Registers:
         if kind == "address":
             return f"(({to} *)({variable} + {argument.offset}))"
         return f"(({to} *)__treadle_shared_pointer({variable} + {argument.offset & 0xFFFFFFFF}u))"
+
+    def barrier(self, argument: Argument) -> str:
+        """The address of an mbarrier, as a pointer to its words."""
+        if self.kind(argument) != "r":
+            return self.address(argument, "unsigned int")
+        number = self.shared_address(argument)
+        return f"((unsigned int *)__treadle_mbarrier_pointer({number}))"
 
     def shared_address(self, argument: Argument) -> str:
         """An address in shared memory as a number."""

@@ -43,6 +43,17 @@ def with_fences_as_barriers(
     return rewrite_kernel(kernel, change)
 
 
+def with_waits_as_barriers(kernel: n.Kernel) -> n.Kernel:
+    """The kernel whose threads meet at fences that wait for others."""
+
+    def change(node: Node) -> Node:
+        if not isinstance(node, n.Fence) or not node.role:
+            return node
+        return n.Barrier("block", None, node.span) if node.role == "wait" else ()
+
+    return rewrite_kernel(kernel, change)
+
+
 def has_subgroup_barriers(kernel: n.Kernel) -> bool:
     """Whether a kernel holds barriers of subgroups."""
     return any(

@@ -3,7 +3,8 @@
 Compilers of C++ do this before they make PTX; ptxas, which gets PTX, does not. A loop with a small
 constant trip count becomes copies of its body: then addresses are constants, branches are decided,
 and a local array can live in registers. A loop with a short body that ptxas would not unroll by
-itself is unrolled by four.
+itself is unrolled by four. So is a loop of all threads over something whose size is known, if each
+thread has as many turns: `for i in range(thread, 512, 128)`.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
+from treadle.core.dim3 import Dim3
 from treadle.ir import arithmetic
 from treadle.ir import nodes as n
 from treadle.ir.passes.unroll import copy_body, declared_names, iterations, leaves_loop
@@ -25,6 +27,7 @@ LARGEST_WITH_ARRAYS = 8192
 """The same, if its body uses arrays of the thread."""
 
 _MOST_ITERATIONS = 64
+_MOST_FILLED = 256  # elements of an array of the thread, which has no more registers
 _SHORT = 160  # nodes of a body that is repeated
 _REPEATS = 4
 _SYNCHRONIZING = (
@@ -43,6 +46,8 @@ class _Writer:
     def __init__(self, kernel: n.Kernel) -> None:
         self.taken = declared_names(kernel.body) | {p.name for p in kernel.parameters}
         self.locals = {m.name for m in kernel.memories if m.space == "local"}
+        self.extents = kernel.block or Dim3()
+        self.threads = _threads(kernel.body)
         self.costs: dict[str, int] = {}  # of functions
         for function in kernel.functions:
             self.costs[function.name] = self.cost(function.body)
@@ -100,19 +105,48 @@ class _Writer:
     def counted(self, loop: n.For) -> n.Block:
         values = iterations(loop)
         if values is None:
-            return self.repeated(loop)
+            return self.shared_out(loop) or self.repeated(loop)
         if self.is_short(loop.body, len(values)):
             return (replace(loop, unroll=True),)  # which the pass `unroll` then does
         return (loop,)
 
+    def shared_out(self, loop: n.For) -> n.Block:
+        """The turns of a loop that begins at the thread's number; () if it is none, or if some
+        threads have one more."""
+        start, stop = loop.start, loop.stop
+        axis = self.threads.get(start.name) if isinstance(start, n.Variable) else _axis(start)
+        if axis is None or not isinstance(stop, n.Constant) or loop.step < 1:
+            return ()
+        last = self.extents[axis] - 1
+        counts = {len(range(first, int(stop.value), loop.step)) for first in (0, last)}
+        count = counts.pop()
+        if counts or not self.is_short(loop.body, count):
+            return ()
+        copies: list[n.Statement] = []
+        for k in range(count):
+            step = n.Constant(k * loop.step, loop.variable.type)  # type: ignore[arg-type]
+            at = n.Binary("add", start, step, loop.variable.type) if k else start
+            variable = replace(loop.variable, name=self.fresh(loop.variable.name).name)
+            copies.append(n.Declare(variable, at, loop.span))
+            copies.extend(copy_body(loop.body, loop.variable.name, variable, self.taken))
+        return tuple(copies)
+
     def is_short(self, body: n.Block, count: int) -> bool:
         """Whether so many copies of a body are few enough nodes."""
-        if count > _MOST_ITERATIONS or leaves_loop(body):
+        most = _MOST_FILLED if self.fills(body) else _MOST_ITERATIONS
+        if count > most or leaves_loop(body):
             return False
         arrays = any(
             isinstance(node, n.Element) and node.memory in self.locals for node in walk(body)
         )
         return count * self.cost(body) <= (LARGEST_WITH_ARRAYS if arrays else LARGEST)
+
+    def fills(self, body: n.Block) -> bool:
+        """Whether a body only assigns an element of an array of the thread."""
+        if len(body) != 1 or not isinstance(body[0], n.Assign):
+            return False
+        root = root_of(body[0].place)
+        return isinstance(root, n.Element) and root.memory in self.locals
 
     def known_while(self, loop: n.While, numbers: Mapping[str, n.Constant]) -> n.Block:
         """A loop whose condition is about a variable that starts with a number and changes by
@@ -188,6 +222,24 @@ def _is_slow(node: Any) -> bool:
     operation = isinstance(node, n.Binary) and node.op == "div"
     root = isinstance(node, n.Intrinsic) and node.op == "sqrt"
     return (operation or root) and isinstance(node.type, Scalar) and node.type.is_float
+
+
+def _axis(value: n.Expression | None) -> int | None:
+    """The axis of which an expression is the thread's number in its block."""
+    is_thread = isinstance(value, n.Builtin) and value.name == "thread_idx"
+    return value.axis if is_thread else None  # type: ignore[union-attr]
+
+
+def _threads(block: n.Block) -> dict[str, int]:
+    """The variables that are the thread's number, with its axis."""
+    found = {}
+    for node in statements_in(block):
+        axis = _axis(node.value) if isinstance(node, n.Declare) else None
+        if axis is not None:
+            found[node.variable.name] = axis  # type: ignore[union-attr]
+    for name in _assigned(block):
+        found.pop(name, None)
+    return found
 
 
 # --- variables with known numbers -----------------------------------------------------------------

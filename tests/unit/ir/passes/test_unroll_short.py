@@ -126,6 +126,43 @@ def test_four_turns_become_one_where_an_assembler_would_not_repeat():
     assert loops(written_out(FORCES.replace("range(0, n)", "range(n, 9)"))) == 1
 
 
+SHARED = """
+kernel doubled block(2, 1, 1) {
+  buffer x: f32
+
+  var t: i32 = thread_idx.x
+  for i: i32 in range(t, 6, 2) {
+    var twice: f32 = x[i; i in 6] * 2.0
+    x[i; i in 6] = twice
+  }
+}
+"""
+
+
+def test_a_loop_of_all_threads_becomes_each_ones_turns():
+    kernel = written_out(SHARED)
+    assert loops(kernel) == 0
+    assert to_text(kernel).count("* 2.0") == 3
+    assert outputs(kernel) == outputs(from_text(SHARED))
+    assert loops(written_out(SHARED.replace("range(t, 6,", "range(t, 5,"))) == 1
+
+
+def test_a_long_array_that_is_only_filled_in_a_loop_becomes_registers():
+    filled = """
+kernel filled block(64, 1, 1) {
+  buffer x: f32
+  local sums: f32[128]
+
+  for item: i32 in range(0, 128) {
+    sums[item; item in 128] = 0.5
+  }
+  x[0] = sums[3] + sums[127]
+}
+"""
+    assert scalarize(written_out(filled)).memories == ()
+    assert loops(written_out(filled.replace("128", "300"))) == 1
+
+
 @pytest.mark.parametrize("seed", range(60))
 def test_random_programs_compute_the_same(seed):
     kernel = inline(random_kernel(seed))
