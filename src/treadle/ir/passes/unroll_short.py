@@ -4,7 +4,7 @@ Compilers of C++ do this before they make PTX; ptxas, which gets PTX, does not. 
 constant trip count becomes copies of its body: then addresses are constants, branches are decided,
 and a local array can live in registers. A loop with a short body that ptxas would not unroll by
 itself is unrolled by four. So is a loop of all threads over something whose size is known, if each
-thread has as many turns: `for i in range(thread, 512, 128)`.
+thread has as many iterations: `for i in range(thread, 512, 128)`.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ class _Writer:
         return (loop,)
 
     def shared_out(self, loop: n.For) -> n.Block:
-        """The turns of a loop that begins at the thread's number; () if it is none, or if some
+        """The iterations of a loop that begins at the thread's number; () if it is none, or if some
         threads have one more."""
         start, stop = loop.start, loop.stop
         axis = self.threads.get(start.name) if isinstance(start, n.Variable) else _axis(start)

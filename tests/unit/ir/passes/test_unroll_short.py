@@ -139,7 +139,7 @@ kernel doubled block(2, 1, 1) {
 """
 
 
-def test_a_loop_of_all_threads_becomes_each_ones_turns():
+def test_a_loop_of_all_threads_becomes_each_ones_iterations():
     kernel = written_out(SHARED)
     assert loops(kernel) == 0
     assert to_text(kernel).count("* 2.0") == 3
