@@ -24,6 +24,7 @@ ELSEWHERE = {
     "test_cpp_function_objects": "g++",
     "test_cpp_language": "g++",
     "test_cpp_packs": "g++",
+    "test_cpp_recursion": "g++",
     "test_cpp_templates": "g++",
     "test_cpp_narrow_numbers": "the package ml_dtypes",
     "test_cuda_cards": "NVIDIA's driver",

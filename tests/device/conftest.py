@@ -131,7 +131,8 @@ _CUDA_CPP = frozenset({
     "test_cpp_function_objects", "test_cpp_functions",
     "test_cpp_language", "test_cpp_lifetimes", "test_cpp_numbers", "test_cpp_order",
     "test_cpp_packs", "test_cpp_pairs",
-    "test_cpp_pointers", "test_cpp_split_branches", "test_cpp_standard_library",
+    "test_cpp_pointers", "test_cpp_recursion", "test_cpp_split_branches",
+    "test_cpp_standard_library",
     "test_cpp_statements", "test_cpp_structs", "test_cpp_templates",
 })  # fmt: skip
 # And libraries, which are text in CUDA C++.

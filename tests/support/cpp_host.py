@@ -49,18 +49,18 @@ def by_host(source: str, values: tuple[int, ...], standard: str = "c++17") -> li
         return result
 
 
-def by_device(source: str, values: tuple[int, ...], device: Any) -> list[int]:
-    """What one thread of a device writes."""
+def by_device(source: str, values: tuple[int, ...], device: Any, **options: Any) -> list[int]:
+    """What one thread of a device writes; `options` are those of cuda_module."""
     out = td.full((ROOM,), -77, dtype=td.int32, device=device)
     given = td.asarray(np.array(values, np.int32), device=device)
-    td.cuda_module(source).kernel("kernel")[1, 1](given, out)
+    td.cuda_module(source, **options).kernel("kernel")[1, 1](given, out)
     result: list[int] = out.tolist()
     return result
 
 
-def check(source: str, device: Any, *values: int, standard: str = "c++17") -> None:
+def check(source: str, device: Any, *values: int, standard: str = "c++17", **options: Any) -> None:
     """The kernel of a file writes the same on a device as on the host."""
-    assert by_device(source, values, device) == by_host(source, values, standard)
+    assert by_device(source, values, device, **options) == by_host(source, values, standard)
 
 
 def in_one_kernel(features: Sequence[tuple[str, str]]) -> str:

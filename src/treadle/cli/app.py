@@ -169,6 +169,14 @@ def transpile(
         Literal["double", "float", "pair"],
         typer.Option("--double", help="What `double` is in CUDA C++: a float, a pair of floats."),
     ] = "double",
+    recursion: Annotated[
+        int | None,
+        typer.Option(
+            "--recursion",
+            metavar="LEVELS",
+            help="How deep functions of CUDA C++ may call themselves (64).",
+        ),
+    ] = None,
     report: Annotated[
         bool,
         typer.Option(
@@ -224,15 +232,24 @@ def transpile(
             tuple(include or ()),
             skip_missing_headers,
             double,
+            recursion,
         )
         if report:
             cuda.show_report(cuda.report_of(wanted, to), output)
             return
         printed = cuda.transpile_cuda(wanted, to or "wgsl", extent, shared, sm)
-    elif template or define or include or skip_missing_headers or double != "double" or report:
+    elif (
+        template
+        or define
+        or include
+        or skip_missing_headers
+        or double != "double"
+        or recursion is not None
+        or report
+    ):
         raise typer.BadParameter(
-            "--template, -D, -I, --skip-missing-headers, --double and --report are only for CUDA "
-            "C++ files"
+            "--template, -D, -I, --skip-missing-headers, --double, --recursion and --report are "
+            "only for CUDA C++ files"
         )
     else:
         printed = transpile_file(file, to or "wgsl", kernel, extent, shared, sm)

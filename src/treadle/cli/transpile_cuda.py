@@ -19,6 +19,7 @@ from treadle.core.errors import CompileError, LaunchError, TreadleError
 from treadle.cuda_cpp.kernel import Kernel
 from treadle.cuda_cpp.load import cuda_module
 from treadle.cuda_cpp.module import CudaModule
+from treadle.cuda_cpp.program import LEVELS
 from treadle.cuda_cpp.report import Report
 from treadle.cuda_cpp.semantics.types import Double
 
@@ -34,6 +35,7 @@ class Wanted:
     include: tuple[Path, ...] = ()
     skip_missing_headers: bool = False
     double: Double = "double"
+    recursion: int | None = None
 
     def open(self) -> CudaModule:
         """The file as a module."""
@@ -47,6 +49,7 @@ class Wanted:
             include=self.include,
             skip_missing_headers=self.skip_missing_headers,
             double=self.double,
+            recursion=LEVELS if self.recursion is None else self.recursion,
         )
 
 

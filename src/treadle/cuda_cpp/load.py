@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from treadle.core.errors import CompileError, TreadleError, shortened
 from treadle.core.nesting import deep_nesting
 from treadle.core.paths import as_path, no_file, no_folder
+from treadle.cuda_cpp.program import LEVELS
 
 if TYPE_CHECKING:
     from treadle.cuda_cpp.module import CudaModule
@@ -35,6 +36,7 @@ def cuda_module(
     skip_missing_headers: bool = False,
     double: Double = "double",
     heap_bytes: int = HEAP_BYTES,
+    recursion: int = LEVELS,
 ) -> CudaModule:
     """The kernels of CUDA C++ source: a `str` is the text itself, a `pathlib.Path` a file.
 
@@ -54,7 +56,9 @@ def cuda_module(
     arrays.
 
     `heap_bytes` is the memory that `malloc` and `new` of kernels have on each device, as
-    `cudaLimitMallocHeapSize` on CUDA.
+    `cudaLimitMallocHeapSize` on CUDA. `recursion` is how many calls of functions that call
+    themselves may be open at a time, for which each thread has memory; a launch in which a thread
+    needs more raises KernelAssertionError.
 
     >>> module = cuda_module('''
     ... __global__ void scale(float *x, float factor, int n) {
@@ -67,6 +71,8 @@ def cuda_module(
     if double not in ("double", "float", "pair"):
         raise TreadleError(f'double is "double", "float" or "pair", not {double!r}')
     text, file = _text_of(source)
+    if isinstance(recursion, bool) or not isinstance(recursion, int) or not 1 <= recursion <= 65536:
+        raise TreadleError(f"recursion is a number of levels from 1 to 65,536, not {recursion!r}")
     macros = _defines(defines or {})
     if heap_bytes != HEAP_BYTES:
         macros[_HEAP_WORDS] = str(_heap_words(heap_bytes))
@@ -83,7 +89,9 @@ def cuda_module(
             if parsed is None:
                 parsed = read(text, file, macros, folders, skip_missing_headers, double)
                 kept_files.save(entry, parsed)
-            return CudaModule(load(parsed, file, double), file, fastmath, warp_synchronous)
+            return CudaModule(
+                load(parsed, file, double, recursion), file, fastmath, warp_synchronous
+            )
     except CompileError as error:
         raise shortened(error)  # noqa: B904 - it is the same error
 

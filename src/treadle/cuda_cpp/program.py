@@ -18,6 +18,8 @@ from treadle.ir.nodes import Kernel
 from treadle.ir.signature import DeclaredParameter, Signature
 from treadle.ir.types import Type
 
+LEVELS = 64  # how deep functions may call themselves, unless cuda_module is told another number
+
 
 @dataclass(frozen=True, slots=True)
 class WrittenParameter:

@@ -61,13 +61,14 @@ def test_an_instance_of_a_template(run):
 
 def test_options_reach_the_front_end(run, tmp_path):
     options = ("-D", "N=4", "-DFAST", "-D", "TEXT=a=b", "-I", tmp_path, "--skip-missing-headers")
-    options += ("--double", "float")
+    options += ("--double", "float", "--recursion", "20")
     run(*options, "--kernel", "scale")
     assert run.opened == {
         "defines": {"N": "4", "FAST": None, "TEXT": "a=b"},
         "include": (tmp_path,),
         "skip_missing_headers": True,
         "double": "float",
+        "recursion": 20,
     }
     done = run("--kernel", "scale", "--block", "8,4")
     assert "@workgroup_size(8, 4" in done.stdout

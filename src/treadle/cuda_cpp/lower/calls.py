@@ -33,7 +33,7 @@ from treadle.cuda_cpp.lower.evaluation_order import (
 from treadle.cuda_cpp.lower.function_pointers import call_pointer
 from treadle.cuda_cpp.lower.functions import (
     call_function,
-    refuse_recursion,
+    refuse_depth,
     with_defaults,
 )
 from treadle.cuda_cpp.lower.initializers import fill, from_list, initialize_by_default, refer
@@ -42,7 +42,8 @@ from treadle.cuda_cpp.lower.lifetimes import temporary
 from treadle.cuda_cpp.lower.names import is_const, lookup, named_type, resolve
 from treadle.cuda_cpp.lower.operators import initialize
 from treadle.cuda_cpp.lower.overloads import resolve_overload, viable
-from treadle.cuda_cpp.lower.pointers import pointer_of
+from treadle.cuda_cpp.lower.pointers import example_of, pointer_of
+from treadle.cuda_cpp.lower.recursion import call_recursive, calls_itself
 from treadle.cuda_cpp.lower.special_members import (
     acts,
     constructors_of,
@@ -52,7 +53,7 @@ from treadle.cuda_cpp.lower.special_members import (
     members_of,
     written_name,
 )
-from treadle.cuda_cpp.lower.storage import construct_items, uninitialized
+from treadle.cuda_cpp.lower.storage import construct_items, declare_object, uninitialized
 from treadle.cuda_cpp.lower.tree_analysis import assigned_names
 from treadle.cuda_cpp.lower.values import (
     ArrayValue,
@@ -60,7 +61,6 @@ from treadle.cuda_cpp.lower.values import (
     Candidate,
     FunctionSet,
     FunctionTarget,
-    Lvalue,
     PointerValue,
     Rvalue,
     SplitStruct,
@@ -240,7 +240,10 @@ def call_chosen(
 def _as_object(cx: Context, receiver: Value, span: Span) -> Value:
     """The object that a method is called on: a prvalue becomes a variable of its own."""
     if isinstance(receiver, Rvalue):
-        return Lvalue(cx.let_as("object", receiver.expression, span), receiver.type)
+        cx.calls += 1
+        key = (cx.path, "object", cx.calls)
+        made: Value = declare_object(cx, "object", receiver.type, key, receiver, span)
+        return made
     return with_fixed_place(cx, receiver, span)
 
 
@@ -381,34 +384,59 @@ def run_chosen(
         _default_parts(cx, place, type, frozenset({_own_name(owner)}), span)
         return
     declaration = chosen.declaration
-    given = frozenset(name.text for name, _ in declaration.initializers)
-    if not any(_is_delegated(name, type) for name, _ in declaration.initializers):
-        _default_parts(cx, place, type, given, span)
-    constructor = _with_body(declaration)
-    refuse_recursion(cx, declaration, (id(declaration), type.arguments), values, span)
+    instance = (id(declaration), type.arguments)
+    arguments = with_defaults(cx, chosen, values)
+    place = with_category(place, "lvalue")
+    recursive = calls_itself(cx, instance)
+    if recursive is None:
+        return
+    if recursive:
+
+        def lower_body(inner: Context) -> None:
+            assert inner.this is not None
+            _run_parts(inner, inner, declaration, type, inner.this, span)
+
+        call_recursive(cx, chosen, arguments, place, VOID, instance, span, lower_body)
+        return
+    refuse_depth(cx, declaration, instance, span)
     cx.calls += 1
     inner = Context(
         cx.lowering,
         Scope(chosen.scope, type.name, "function"),
-        path=(*cx.path, ((id(declaration), type.arguments), cx.calls)),
+        path=(*cx.path, (instance, cx.calls)),
         returns=Returns(VOID),
-        this=with_category(place, "lvalue"),
+        this=place,
         depth=cx.depth + 1,
         name=declaration.name.text,
         isolated=cx.isolated,
     )
     inner.memories = cx.memories
+    inner.recursion = cx.recursion
     inner.blocks = [cx.blocks[-1]]
     inner.span = span
-    assigned = assigned_names(cx, constructor)
-    arguments = with_defaults(cx, chosen, values)
+    assigned = assigned_names(cx, _with_body(declaration))
     for parameter, kind, value in zip(
         declaration.parameters, chosen.types, arguments, strict=False
     ):
         bind_argument(inner, parameter, kind, value, assigned, span)
     end_with_caller(cx, inner)
+    _run_parts(cx, inner, declaration, type, place, span)
+
+
+def _run_parts(
+    cx: Context,
+    inner: Context,
+    declaration: tree.FunctionDeclaration,
+    type: ClassType,
+    place: Value,
+    span: Span,
+) -> None:
+    """What a constructor does, in its context `inner`: to bases and members, then its body."""
+    given = frozenset(name.text for name, _ in declaration.initializers)
+    if not any(_is_delegated(name, type) for name, _ in declaration.initializers):
+        _default_parts(cx, place, type, given, span)
     _run_initializers(inner, declaration, type, place)
-    run_body(inner, constructor, span)
+    run_body(inner, _with_body(declaration), span)
 
 
 def _takes_nothing(overloads: Sequence[Overload]) -> bool:
@@ -672,8 +700,15 @@ def call_conversion(cx: Context, value: Value, type: CppType | None, span: Span)
         made = resolve(cx, _conversion_type(overload.declaration))
     chosen = Candidate(overload, overload.scope, ())
     instance = (id(overload.declaration), ())
-    refuse_recursion(cx, overload.declaration, instance, (value,), span)
-    result = inline(cx, chosen, [], _as_object(cx, value, span), made, instance, span)
+    recursive = calls_itself(cx, instance)
+    if recursive is None:
+        return example_of(made, span)
+    if recursive:
+        object = _as_object(cx, value, span)
+        result = call_recursive(cx, chosen, [], object, made, instance, span)
+    else:
+        refuse_depth(cx, overload.declaration, instance, span)
+        result = inline(cx, chosen, [], _as_object(cx, value, span), made, instance, span)
     if type is None or _referred(made) == type:
         return result
     return convert(cx, result, type, span)

@@ -60,6 +60,13 @@ def is_closure(type: Any) -> bool:
     )
 
 
+def keeps_captures(type: Any) -> bool:
+    """Whether a type is that of a lambda expression whose calls leave its captures as they are."""
+    return is_closure(type) and not any(
+        isinstance(one, tree.FunctionDeclaration) and not one.const for one in type.template.members
+    )
+
+
 def this_object(cx: Context) -> Value | None:
     """`*this`: in a lambda, that of the method around it, if it is captured."""
     this = cx.this

@@ -17,7 +17,7 @@ from treadle.cuda_cpp.lower.values import (
     Value,
     same_object,
 )
-from treadle.cuda_cpp.program import QueuedKernel, Sampling
+from treadle.cuda_cpp.program import LEVELS, QueuedKernel, Sampling
 from treadle.cuda_cpp.semantics.scopes import DeclaredType, Enumerator, Scope
 from treadle.cuda_cpp.semantics.types import (
     NUMBER_TYPES,
@@ -90,6 +90,10 @@ class Facts:
     slots: dict[SlotKey, list[Target]] = field(default_factory=dict)
     units: dict[Any, int] = field(default_factory=dict)  # bytes of a step, if less than the element
     inlined: set[Any] = field(default_factory=set)  # functions that cannot be IR functions
+    recursive: set[Any] = field(default_factory=set)  # functions that call themselves
+    # Their parameters for which not all calls pass the same, and their types of results.
+    varying: set[Any] = field(default_factory=set)
+    results: dict[Any, CppType] = field(default_factory=dict)
     # The elements and dimensions that accesses expect of images that no launch gave.
     images: dict[str, tuple[ir.Scalar, int]] = field(default_factory=dict)
     # The names that each function may assign to, by its identity.
@@ -99,6 +103,17 @@ class Facts:
     # Whether arrays whose addresses in shared memory become numbers are memories of their own.
     apart: bool = False
     changed: bool = False  # a fact was added, so that the kernel is lowered again
+
+
+class Frames(Protocol):
+    """The functions that call themselves, as a loop over frames (`recursion.Recursion`)."""
+
+    level: n.Variable
+    levels: int
+    path: tuple[Any, ...]
+
+    def is_outer(self, name: str) -> bool:
+        """Whether a variable of the IR is declared before the loop."""
 
 
 class ChosenOperator(Protocol):
@@ -185,7 +200,9 @@ class Lowering:
     fastmath: bool = False
     types: NumberTypes = NUMBER_TYPES["double"]
     sampling: Mapping[str, Sampling] = field(default_factory=dict)  # of textures, by parameter
+    recursion: int = LEVELS  # how deep functions may call themselves
     span: Span = NOWHERE  # of the current statement
+    unless_changed: list[CompileError] = field(default_factory=list)  # errors of the last run
     constant_calls: int = 0
     folding: int = 0  # depth of initializers of constants
     unevaluated: int = 0  # depth of unevaluated operands
@@ -267,6 +284,7 @@ class Returns:
     place: Any = None  # an Lvalue or PointerVariable; None without a value
     reference: Any = None  # the object, if a reference is returned
     choices: list[Any] = field(default_factory=list)  # the objects, if there are several returns
+    address: Any = None  # receives the address of a reference, in a function that calls itself
     elided: str | None = None  # the variable that all returns name, which becomes the value
 
 
@@ -295,6 +313,7 @@ class Context:
         self.name = name
         self.isolated = isolated  # an IR function, which sees no variables of the kernel
         self.memories = lowering.memories
+        self.recursion: Frames | None = None  # of the functions that call themselves, in these
         self.blocks: list[list[n.Statement]] = [[]]
         self.span = NOWHERE  # of the current statement
         self.unused: Any = None  # the call whose value is discarded

@@ -14,8 +14,9 @@ from treadle.cuda_cpp.lower.lifetimes import take
 from treadle.cuda_cpp.lower.objects import part_of, subscript
 from treadle.cuda_cpp.lower.operators import put
 from treadle.cuda_cpp.lower.overloads import resolve_overload
+from treadle.cuda_cpp.lower.recursion import call_recursive, calls_itself
 from treadle.cuda_cpp.lower.special_members import copy_constructors, destructor_of, lifetime_of
-from treadle.cuda_cpp.lower.values import SplitStruct, Value, is_prvalue, with_category
+from treadle.cuda_cpp.lower.values import Candidate, SplitStruct, Value, is_prvalue, with_category
 from treadle.cuda_cpp.semantics.scopes import Scope
 from treadle.cuda_cpp.semantics.types import VOID, ArrayOf, ClassType, CppType, Reference
 from treadle.ir import nodes as n
@@ -73,11 +74,25 @@ def destroy(cx: Context, value: Value, type: CppType, span: Span) -> None:
         declaration = destructor.declaration
         if declaration.body is None:
             raise cx.error(f"~{type} is declared, but not defined in any included file", span)
+        instance = (id(declaration), type.arguments)
+        recursive = calls_itself(cx, instance)
+        if recursive is None:
+            return
+        if recursive:
+
+            def lower_body(inner: Context) -> None:
+                assert inner.this is not None
+                run_body(inner, declaration, span)
+                _destroy_parts(inner, inner.this, type, span)
+
+            chosen = Candidate(destructor, destructor.scope, ())
+            call_recursive(cx, chosen, [], value, VOID, instance, span, lower_body)
+            return
         cx.calls += 1
         inner = Context(
             cx.lowering,
             Scope(destructor.scope, f"~{type.name}", "function"),
-            path=(*cx.path, ((id(declaration), type.arguments), cx.calls)),
+            path=(*cx.path, (instance, cx.calls)),
             returns=Returns(VOID),
             this=value,
             depth=cx.depth + 1,
@@ -85,9 +100,15 @@ def destroy(cx: Context, value: Value, type: CppType, span: Span) -> None:
             isolated=cx.isolated,
         )
         inner.memories = cx.memories
+        inner.recursion = cx.recursion
         inner.blocks = [cx.blocks[-1]]
         inner.span = span
         run_body(inner, declaration, span)
+    _destroy_parts(cx, value, type, span)
+
+
+def _destroy_parts(cx: Context, value: Value, type: ClassType, span: Span) -> None:
+    """End the members and bases of an object."""
     for field in reversed(type.fields):
         if lifetime_of(field.type).ends and not type.is_union:
             destroy(cx, part_of(cx, value, field, span), field.type, span)

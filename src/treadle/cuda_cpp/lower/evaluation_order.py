@@ -211,6 +211,7 @@ def bind_reference(cx: Context, type: Reference, value: Value, span: Span) -> An
 # --- dependences ---------------------------------------------------------------------------------
 
 _ANY = "any memory"
+_CALL = "a call"
 _GLOBAL = "memory of the device"  # arrays of a kernel may alias
 
 
@@ -224,6 +225,8 @@ def is_changed(cx: Context, value: Value, later: Block) -> bool:
     for part in _parts(value):
         for node in walk(part):
             if isinstance(node, n.Variable) and node.name in written:
+                return True
+            if _CALL in written and _may_call_change(cx, node):
                 return True
             if isinstance(node, n.Element):
                 place = _space(cx, node.memory)
@@ -244,9 +247,21 @@ def _written(cx: Context, block: Block) -> set[Any]:
                 else:
                     assert isinstance(root, n.Element)
                     found.add(_space(cx, root.memory))
-            case n.Barrier() | n.Fence() | n.CallStatement():
+            case n.Barrier() | n.Fence():
                 found.add(_ANY)
+            case n.CallStatement():  # of a function that calls itself
+                found |= {_ANY, _CALL}
     return found
+
+
+def _may_call_change(cx: Context, node: Any) -> bool:
+    """Whether a function that calls itself may change what is read here. Variables of its frames
+    are the same again after the call."""
+    if isinstance(node, n.Element):
+        return True
+    if not isinstance(node, n.Variable) or node.name in cx.lowering.parameter_keys:
+        return False
+    return cx.recursion is not None and cx.recursion.is_outer(node.name)
 
 
 def _space(cx: Context, memory: str) -> tuple[str, str]:

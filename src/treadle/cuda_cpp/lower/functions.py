@@ -18,6 +18,7 @@ from treadle.cuda_cpp.lower.context import (
     MOST_CONSTANT_CALLS,
     MOST_INLINED,
     Context,
+    LowerAgain,
     NotPure,
     Returns,
 )
@@ -28,6 +29,7 @@ from treadle.cuda_cpp.lower.inlining import inline, single_return
 from treadle.cuda_cpp.lower.names import is_const
 from treadle.cuda_cpp.lower.overloads import result_type
 from treadle.cuda_cpp.lower.pointers import example_of
+from treadle.cuda_cpp.lower.recursion import call_recursive, calls_itself, is_open
 from treadle.cuda_cpp.lower.special_members import acts
 from treadle.cuda_cpp.lower.statements import lower_statement
 from treadle.cuda_cpp.lower.storage import declare_object
@@ -75,10 +77,22 @@ def call_function(
         return example_of(result, span)
     if declaration.body is None:
         raise cx.error(_no_body(declaration), span)
+    facts = cx.lowering.facts
     known = tuple(map(argument_key, chosen.arguments))
     instance = (id(declaration), known, _arguments_around(chosen.scope))
-    refuse_recursion(cx, declaration, instance, values, span)
+    if cx.lowering.unevaluated and instance in facts.results:
+        return example_of(facts.results[instance], span)
+    is_constant = _is_constant(declaration, values)
+    recursive = not is_constant and calls_itself(cx, instance)
+    if recursive is None:
+        if result is None or holds_array(result):  # of which there is no example
+            raise LowerAgain
+        return example_of(result, span)
+    if not recursive:
+        refuse_depth(cx, declaration, instance, span)
     arguments = with_defaults(cx, chosen, values)
+    if recursive:
+        return call_recursive(cx, chosen, arguments, receiver, result, instance, span)
     if receiver is None and result is not None and _may_be_pure(cx, chosen, result, instance):
         try:
             return _call_pure(cx, chosen, arguments, result, instance, span)
@@ -97,22 +111,20 @@ def _arguments_around(scope: Scope | None) -> tuple[Any, ...]:
     return tuple(found)
 
 
-def refuse_recursion(
-    cx: Context,
-    declaration: tree.FunctionDeclaration,
-    instance: Any,
-    values: Sequence[Value],
-    span: Span,
-) -> None:
-    """CompileError for recursion, but for constexpr functions with constant arguments."""
-    name = declaration.name.text
-    again = any(entry[0] == instance for entry in cx.path)
-    known = "constexpr" in declaration.specifiers and all(
+def _is_constant(declaration: tree.FunctionDeclaration, values: Sequence[Value]) -> bool:
+    """Whether a call is of a constexpr function with constant arguments."""
+    return "constexpr" in declaration.specifiers and all(
         isinstance(one, Rvalue) and isinstance(folded(one.expression), n.Constant) for one in values
     )
-    if (again and not known) or cx.depth > MOST_INLINED:
-        raise cx.error(f"{name} calls itself: {refusal_message('recursion')}", span)
-    if again:
+
+
+def refuse_depth(
+    cx: Context, declaration: tree.FunctionDeclaration, instance: Any, span: Span
+) -> None:
+    """CompileError for functions that call others endlessly, each another one of a template, and
+    for constexpr functions that call themselves too often while a kernel is compiled."""
+    name = declaration.name.text
+    if is_open(cx, instance):
         cx.lowering.constant_calls += 1
         if cx.lowering.constant_calls > MOST_CONSTANT_CALLS:
             raise cx.error(
@@ -120,6 +132,13 @@ def refuse_recursion(
                 "compiled: write its result as a number",
                 span,
             )
+    if cx.depth > MOST_INLINED:
+        raise cx.error(
+            f"{name} is a call in {MOST_INLINED} others, each of another function: a template that "
+            "calls itself with other arguments needs an end that is known when it is compiled "
+            "(if constexpr, or a specialization)",
+            span,
+        )
 
 
 def _refuse_kernels(cx: Context, declaration: tree.FunctionDeclaration, span: Span) -> None:

@@ -25,7 +25,8 @@ from treadle.cuda_cpp.lower.evaluation_order import bind_reference, with_fixed_p
 from treadle.cuda_cpp.lower.initializers import from_list
 from treadle.cuda_cpp.lower.lifetimes import begin, is_local, take, temporary
 from treadle.cuda_cpp.lower.names import is_const
-from treadle.cuda_cpp.lower.operators import initialize, put
+from treadle.cuda_cpp.lower.operators import assign_pointer, initialize, put
+from treadle.cuda_cpp.lower.pointers import address
 from treadle.cuda_cpp.lower.special_members import acts
 from treadle.cuda_cpp.lower.storage import declare_object, uninitialized
 from treadle.cuda_cpp.lower.tree_analysis import assigned_names, note_volatile
@@ -92,6 +93,7 @@ def inline(
         isolated=cx.isolated,
     )
     inner.memories = cx.memories
+    inner.recursion = cx.recursion
     inner.blocks = [cx.blocks[-1]]
     inner.span = span
     assigned = assigned_names(cx, declaration)
@@ -211,7 +213,7 @@ def prepare_result(cx: Context, body: tree.Statement, span: Span) -> None:
     """Prepare the variable that several returns assign to."""
     type = cx.returns.type
     if type is None:
-        type = _deduced_result(cx, body)
+        type = deduced_result(cx, body)
         cx.returns.type = type
     key = (cx.path, "result")
     if isinstance(type, Void):
@@ -241,7 +243,7 @@ class _FirstReturn(Exception):
 _DEDUCING = object()
 
 
-def _deduced_result(cx: Context, body: tree.Statement) -> CppType:
+def deduced_result(cx: Context, body: tree.Statement) -> CppType:
     """The type that `auto` stands for as a result: that of the first return that is lowered."""
     count = len(cx.memories)
     cx.returns.place = _DEDUCING
@@ -327,7 +329,9 @@ def _return_value(cx: Context, node: tree.Return, written: Any, type: CppType | 
         cx.emit(n.Return(None, node.span))
     elif isinstance(type, Reference):
         with cx.outermost():
-            if cx.returns.place is not None:
+            if cx.returns.address is not None:
+                _return_address(cx, cx.returns.address, value, node)
+            elif cx.returns.place is not None:
                 _add_choice(cx, type, value, node)
             else:
                 cx.returns.reference = with_fixed_place(cx, value, node.span)
@@ -347,6 +351,11 @@ def _return_value(cx: Context, node: tree.Return, written: Any, type: CppType | 
             initialize(cx, cx.returns.place, value, node.span)
         cx.end_from(1, kept)
         cx.emit(n.Return(None, node.span))
+
+
+def _return_address(cx: Context, place: Any, value: Value, node: tree.Return) -> None:
+    """Return a reference as a pointer, from a function that calls itself."""
+    assign_pointer(cx, place, address(cx, value, node.span), node.span)
 
 
 def _add_choice(cx: Context, type: Reference, value: Value, node: tree.Return) -> None:

@@ -112,6 +112,8 @@ def lower_once(
     cx.errors = errors = Errors()
     lower_statement(cx, declaration.body)
     errors.raise_found()
+    if lowering.unless_changed and not lowering.facts.changed:
+        raise lowering.unless_changed[0]
     body = without_unread(tuple(cx.blocks[0]), lowering)
     used = {node.name for node in walk(body) if isinstance(node, n.Variable)}
     # Unused `extern __shared__` memory needs no bytes of a launch.

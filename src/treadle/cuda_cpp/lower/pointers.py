@@ -52,6 +52,7 @@ from treadle.cuda_cpp.semantics.types import (
     align_of,
     all_fields,
     count_of,
+    holds_array,
     holds_pointer,
     innermost,
     ir_type,
@@ -217,10 +218,18 @@ def follow(cx: Context, pointer: PointerValue, span: Span) -> Value:
         return ChoiceLvalue(pointer.tag, choices, pointer.to)
     target = pointer.targets[0]
     if isinstance(target, NullTarget):
-        if not cx.lowering.facts.changed and not cx.lowering.unevaluated:
-            raise cx.error("this pointer is always null where it is dereferenced", span)
+        if not cx.lowering.unevaluated:  # unless a later statement shows what it points to
+            found = cx.error("this pointer is always null where it is dereferenced", span)
+            cx.lowering.unless_changed.append(found)
         if not isinstance(pointer.to, ArrayOf):  # the next run has more targets
-            unknown = cx.variable("unknown", stored_type(cx, pointer.to, span))
+            type = stored_type(cx, pointer.to, span)
+            if holds_array(pointer.to):
+                memory = cx.local_memory("unknown", type, 1, span)
+                known = MemoryTarget(memory.name, "local", type)
+                cx.lowering.memory_targets[memory.name] = known
+                cx.lowering.unknown.add(memory.name)
+                return Lvalue(n.Element(memory.name, ZERO, type, (), span), pointer.to)
+            unknown = cx.variable("unknown", type)
             cx.lowering.unknown.add(unknown.name)
             return Lvalue(unknown, pointer.to)
     if isinstance(pointer.to, ArrayOf):
@@ -322,16 +331,24 @@ def _object(cx: Context, place: n.Place, pointer: PointerValue, span: Span) -> V
 
 
 def demand_memory(cx: Context, place: n.Place) -> None:
-    """Record that a variable needs a memory, which the next run gives it."""
+    """Record that a variable needs a memory, and lower the kernel again with it."""
+    if note_memory(cx, place):
+        raise LowerAgain
+
+
+def note_memory(cx: Context, place: n.Place) -> bool:
+    """Record that a variable needs a memory, which the next run gives it. False if it can have
+    none."""
     root = root_of(place)
-    if isinstance(root, n.Variable):
-        key = cx.lowering.variable_keys.get(root.name)
-        if key is not None and key not in cx.lowering.facts.in_memory:
-            facts = cx.lowering.facts
-            facts.in_memory.add(key)
-            for targets in facts.targets.values():  # it is a memory now
-                targets[:] = [one for one in targets if not _is_in(one, root)]
-            raise LowerAgain
+    key = cx.lowering.variable_keys.get(root.name) if isinstance(root, n.Variable) else None
+    facts = cx.lowering.facts
+    if key is None or (key in facts.in_memory and not facts.changed):
+        return False
+    facts.in_memory.add(key)
+    facts.changed = True
+    for targets in facts.targets.values():  # it is a memory now
+        targets[:] = [one for one in targets if not _is_in(one, root)]  # type: ignore[arg-type]
+    return True
 
 
 def demand_address(cx: Context, value: Value) -> None:
@@ -350,12 +367,17 @@ def demand_address(cx: Context, value: Value) -> None:
 
 def known_targets(cx: Context, targets: Sequence[Target]) -> list[Target]:
     """Targets without those that only stand for what a later run finds."""
-    return [
-        one
-        for one in targets
-        if not isinstance(one, (ObjectTarget, ItemTarget))
-        or getattr(root_of(one.place), "name", "") not in cx.lowering.unknown
-    ]
+    return [one for one in targets if _memory_or_variable(one) not in cx.lowering.unknown]
+
+
+def _memory_or_variable(target: Target) -> str:
+    """The name of what a target is a part of; "" for null and functions."""
+    if isinstance(target, MemoryTarget):
+        return target.memory
+    if not isinstance(target, (ObjectTarget, ItemTarget)):
+        return ""
+    root = root_of(target.place)
+    return root.memory if isinstance(root, n.Element) else root.name
 
 
 def _is_in(target: Target, variable: n.Variable) -> bool:

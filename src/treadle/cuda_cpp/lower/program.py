@@ -117,8 +117,11 @@ def read(
     )
 
 
-def load(source: SourceFile, file: str, double: Double = "double") -> records.Program:
-    """The program of a file. Warns of functions that may end without a return."""
+def load(
+    source: SourceFile, file: str, double: Double = "double", recursion: int = records.LEVELS
+) -> records.Program:
+    """The program of a file, whose functions call themselves at most `recursion` levels deep. Warns
+    of functions that may end without a return."""
     for name, span in without_return(source.unit.declarations):
         warnings.warn_explicit(
             f"{name} may end without a return: the value of its call is undefined then",
@@ -126,14 +129,15 @@ def load(source: SourceFile, file: str, double: Double = "double") -> records.Pr
             span.file,
             span.line,
         )
-    return Program(source, file, NUMBER_TYPES[double])
+    return Program(source, file, NUMBER_TYPES[double], recursion)
 
 
 class Program:
     """A file of CUDA C++ with all that it includes (records.Program)."""
 
-    def __init__(self, source: SourceFile, file: str, types: NumberTypes) -> None:
+    def __init__(self, source: SourceFile, file: str, types: NumberTypes, recursion: int) -> None:
         unit = source.unit
+        self._recursion = recursion
         self.sources = source.texts
         self.file = file
         self._headers = source.unknown_headers
@@ -378,6 +382,7 @@ class Program:
                 facts,
                 fastmath=instance.options.fastmath,
                 types=self._number_types,
+                recursion=self._recursion,
                 sampling={
                     parameter.name: one
                     for parameter, one in zip(instance.parameters, instance.sampling, strict=False)

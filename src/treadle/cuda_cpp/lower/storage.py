@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from treadle.core.source import Span
-from treadle.cuda_cpp.lower.arithmetic import constant, plus
+from treadle.cuda_cpp.lower.arithmetic import constant, plus, times
 from treadle.cuda_cpp.lower.context import Context, completed
 from treadle.cuda_cpp.lower.conversions import convert, rvalue
 from treadle.cuda_cpp.lower.objects import copy_object, store, subscript
@@ -105,7 +105,16 @@ def array_memory(cx: Context, name: str, type: ArrayOf, space: str, span: Span) 
         raise cx.error(f"the array {name} has no elements", span)
     target = new_memory(cx, name, space, element, length, span)
     inner = innermost(type)
-    return ArrayValue(PointerValue((target,), ZERO, unit_of(inner), type), type)
+    start = frame_start(cx, space, length)
+    return ArrayValue(PointerValue((target,), start, unit_of(inner), type), type)
+
+
+def frame_start(cx: Context, space: str, length: int) -> n.Expression:
+    """Where the current frame of a function that calls itself begins in a new local memory of it,
+    which has an element for each level."""
+    if cx.recursion is None or space != "local":
+        return ZERO
+    return times(cx.recursion.level, length)
 
 
 def text_array(cx: Context, text: Text, span: Span) -> ArrayValue:
@@ -150,6 +159,7 @@ def new_memory(
 ) -> MemoryTarget:
     """A new shared or local memory of the kernel."""
     if space == "local":
+        length *= 1 if cx.recursion is None else cx.recursion.levels
         memory = cx.local_memory(name, element, length, span)
     else:
         memory = n.Memory(cx.lowering.unique(name), "shared", element, length, span)
@@ -220,7 +230,9 @@ def uninitialized(cx: Context, name: str, type: CppType, key: Any, span: Span) -
         )
     if holds_array(type) or in_memory:
         target = new_memory(cx, name, "local", element_type(cx, type, span), 1, span)
-        return follow(cx, PointerValue((target,), ZERO, unit_of(type), type), span)
+        own = ir.size_of(element_type(cx, type, span))
+        start = times(frame_start(cx, "local", 1), own // unit_of(type))
+        return follow(cx, PointerValue((target,), start, unit_of(type), type), span)
     variable = cx.variable(name, element_type(cx, type, span), span)
     cx.lowering.variable_keys[variable.name] = key
     return Lvalue(variable, type)
@@ -241,7 +253,8 @@ def _pointer_in_memory(
 ) -> Value:
     """A new pointer that is in memory, as its address is used."""
     target = new_memory(cx, name, "local", SLOT, 1, span)
-    place = follow(cx, PointerValue((target,), ZERO, unit_of(type), type), span)
+    start = frame_start(cx, "local", 1)
+    place = follow(cx, PointerValue((target,), start, ir.size_of(SLOT), type), span)
     if value is not None:
         assert isinstance(place, Lvalue)
         keep(cx, place, value, span)

@@ -68,11 +68,6 @@ REFUSALS = {
         "other GPUs can't take the address of a member",
         "name the member, or use a switch",
     ),
-    "recursion": Refusal(
-        "a recursive function",
-        "other GPUs have no call stack",
-        "use a loop, with an array as the stack if need be",
-    ),
     "surface": Refusal(
         "a surface reference",
         "CUDA has none since version 12",
