@@ -18,7 +18,7 @@ from treadle.ir.nodes import Kernel
 from treadle.ir.signature import DeclaredParameter, Signature
 from treadle.ir.types import Type
 
-LEVELS = 64  # how deep functions may call themselves, unless cuda_module is told another number
+LEVELS = 64  # how deep functions may call themselves, unless cuda_module gets another number
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,8 @@ A function that calls itself, also through others, is found when it is inlined i
 a fact, and the next run of the lowering makes a loop where it is first called. All recursive
 functions that are called in there belong to the loop; each is lowered once. Arguments and results
 are passed in variables. A parameter for which every call passes on what the function itself got is
-no argument, but what the first call gave: the array that a sort works on, the object of a method.
+not passed, but has what the first call gave: the array that a sort works on, the object of a
+method.
 Objects of a frame that need an address have an element for each level in their memory, so pointers
 to them are like others.
 """
