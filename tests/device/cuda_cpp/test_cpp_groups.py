@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 import treadle as td
 
@@ -222,3 +223,12 @@ def test_parts_of_parts(device):
         assert found[2, warp * 32 :][:32].tolist() == own
     assert (found[3] == t // 32 * 32 + 1).all()
     assert (found[4] == VALUES[3] + 1).all()
+
+
+def test_grids_of_several_devices_are_refused():
+    module = td.cuda_module("""
+        #include <cooperative_groups.h>
+        __global__ void k(float *x) { cooperative_groups::this_multi_grid().sync(); x[0] = 1; }
+    """)
+    with pytest.raises(td.errors.CompileError, match="CUDA 13 has no grids of several devices"):
+        module.k.source("ir")

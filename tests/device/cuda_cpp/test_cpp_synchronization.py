@@ -54,7 +54,8 @@ __global__ void copies(const int *x, int *out)
     cuda::memcpy_async(block, s, x, sizeof(int) * 64, barrier);
     barrier.wait(barrier.arrive());
     *(out + t) = s[63 - t];
-    block.sync();
+    auto token = barrier.arrive();
+    while (!barrier.try_wait(token)) {}
     cg::memcpy_async(block, s, x, cuda::aligned_size_t<4>(256));
     cg::wait(block);
     out[64 + t] = s[(t + 1) % 64];

@@ -59,6 +59,11 @@ struct grid_group {
 
 __device__ inline grid_group this_grid() { return grid_group(); }
 
+template <int kept = 0> __device__ inline grid_group this_multi_grid() {
+    static_assert(kept, "CUDA 13 has no grids of several devices: launch a kernel on each device");
+    return grid_group();
+}
+
 // A launch here has no clusters, so each block is one by itself, as in CUDA.
 struct cluster_group {
     struct arrival_token {};

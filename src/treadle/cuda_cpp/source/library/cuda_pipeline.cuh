@@ -16,8 +16,13 @@ template <thread_scope scope = thread_scope_system> struct barrier {
     unsigned int count;
     struct arrival_token {};
     __device__ arrival_token arrive(ptrdiff_t = 1) { return arrival_token(); }
+    // What waits is reached by all threads of the block, so nothing is left to try.
     __device__ void wait(arrival_token) { __syncthreads(); }
+    __device__ void wait_parity(bool) { __syncthreads(); }
+    __device__ bool try_wait(arrival_token) { __syncthreads(); return true; }
+    __device__ bool try_wait_parity(bool) { __syncthreads(); return true; }
     __device__ void arrive_and_wait() { __syncthreads(); }
+    __device__ static constexpr ptrdiff_t max() { return (1 << 20) - 1; }
 };
 template <thread_scope scope> __device__ void init(barrier<scope> *made, unsigned int count) {
     assert(count == blockDim.x * blockDim.y * blockDim.z);
