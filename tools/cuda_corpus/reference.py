@@ -169,8 +169,9 @@ def _launch(function: Any, trial: Trial, values: list[bytes]) -> None:
         call("cuFuncSetAttribute", function, attribute, trial.shared)
     buffers = [ctypes.create_string_buffer(value, len(value)) for value in values]
     pointers = (ctypes.c_void_p * max(len(buffers), 1))(*map(ctypes.addressof, buffers))
-    call(
-        "cuLaunchKernel", function, *dims(trial.grid), *dims(trial.block), trial.shared, 0,
-        ctypes.addressof(pointers), 0,
-    )  # fmt: skip
+    configuration = (*dims(trial.grid), *dims(trial.block), trial.shared, 0)
+    if trial.cooperative:
+        call("cuLaunchCooperativeKernel", function, *configuration, ctypes.addressof(pointers))
+    else:
+        call("cuLaunchKernel", function, *configuration, ctypes.addressof(pointers), 0)
     call("cuCtxSynchronize")

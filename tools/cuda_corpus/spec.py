@@ -184,6 +184,7 @@ class Trial:
     include: tuple[str, ...] = ()
     defines: tuple[str, ...] = ()
     impossible: str = ""  # why there is no launch
+    cooperative: bool = False  # CUDA is asked to run all blocks at once
 
     @property
     def source(self) -> str:

@@ -40,7 +40,7 @@ CONCEPTS = f"{SAMPLES}/2_Concepts_and_Techniques"
 FEATURES = f"{SAMPLES}/3_CUDA_Features"
 DOMAIN = f"{SAMPLES}/5_Domain_Specific"
 TRANSPOSE = f"{SAMPLES}/6_Performance/transpose/transpose.cu"
-GRID = "it waits for the whole grid, which other GPUs' threads cannot do"
+DEVICES = "it waits for kernels on other devices"
 _u = np.uint32
 
 
@@ -165,7 +165,8 @@ _SUMS = (
     _sum("multi_warp_cg_reduce", np.float32, 256, 64, grid=2),
     Trial(
         f"{CONCEPTS}/reductionMultiBlockCG/reductionMultiBlockCG.cu",
-        "reduceSinglePassMultiBlockCG", impossible=GRID,
+        "reduceSinglePassMultiBlockCG", grid=4, block=128, shared=1024, agreement=FUSED,
+        arguments=(reals(1000), result(4), _u(1000)), cooperative=True,
     ),
     _fenced("reduceMultiPass"),
     _fenced("reduceSinglePass"),
@@ -365,6 +366,14 @@ def _intervals(side: int) -> NumPy:
     return middles[side : side + _SIZE].astype(np.float32)
 
 
+# Four on the diagonal, and -1 beside it, in rows.
+_EQUATIONS = 100
+_PLACES = [(i, j) for i in range(_EQUATIONS) for j in (i - 1, i, i + 1) if 0 <= j < _EQUATIONS]
+_ROW_STARTS = np.searchsorted([i for i, _ in _PLACES], range(_EQUATIONS + 1))
+_COLUMN_INDICES = [j for _, j in _PLACES]
+_ELEMENTS = [4.0 if i == j else -1.0 for i, j in _PLACES]
+_SOLVED = Norm(1e-4, "the last step of the iteration is as small as its tolerance")
+
 _DENSE = (
     _product(16),
     _product(32),
@@ -484,12 +493,20 @@ _DENSE = (
         )
         for dtype, data in ((np.float32, reals(32)), (np.int32, integers(32)))
     ),
-    *(
-        Trial(f"{SAMPLES}/4_CUDA_Libraries/{name}/{name}.cu", kernel, impossible=GRID)
-        for name, kernel in (
-            ("conjugateGradientMultiBlockCG", "gpuConjugateGradient"),
-            ("conjugateGradientMultiDeviceCG", "multiGpuConjugateGradient"),
-        )
+    Trial(
+        f"{SAMPLES}/4_CUDA_Libraries/conjugateGradientMultiBlockCG/conjugateGradientMultiBlockCG.cu",
+        "gpuConjugateGradient", grid=2, block=64, shared=1024, cooperative=True, agreement=_SOLVED,
+        arguments=(
+            given(_ROW_STARTS), given(_COLUMN_INDICES), given(_ELEMENTS, np.float32),
+            filled(0, _EQUATIONS), filled(0, _EQUATIONS, output=False),
+            filled(0, _EQUATIONS, output=False), filled(1, _EQUATIONS, output=False),
+            filled(0, 1, dtype=np.float64, output=False), len(_ELEMENTS), _EQUATIONS, 1e-5,
+        ),
+    ),
+    Trial(
+        f"{SAMPLES}/4_CUDA_Libraries/conjugateGradientMultiDeviceCG/"
+        "conjugateGradientMultiDeviceCG.cu",
+        "multiGpuConjugateGradient", impossible=DEVICES,
     ),
 )  # fmt: skip
 
