@@ -33,7 +33,7 @@ from tools.cuda_corpus.sources import kernels_in, read
 
 UNITS, HEADERS = (".cu",), (".cuh", ".h", ".hpp", ".inl", ".inc")
 HOST = (".cpp", ".cc", ".cxx", ".c")  # some Makefiles have these compiled as CUDA
-LIMIT = 120.0  # seconds without a word from a file's process
+LIMIT = 600.0  # seconds without a word from a file's process, which limits its own time
 _COMPILER = ("core", "lang", "ir", "codegen", "cuda_cpp", "runtime")  # rooms that printing uses
 _ROOT = Path(__file__).parents[2]
 Row = dict[str, Any]

@@ -16,6 +16,8 @@ _NUMBERS = ("32", "256", "8", "4", "1", "2", "0")  # plain choices for a templat
 _PLAIN_TYPE = "float"
 _TYPES = ("float", "int", "double", "__half")  # and for its types
 _MOST_TRIES, _MOST_CALLERS, _MOST_DEEP, _MOST_GUESSES = 20, 6, 6, 6
+_MOST_FUNCTIONS = 12
+_NUMBER_TYPES = ("int", "bool", "unsigned int", "unsigned", "size_t", "unsigned long", "char")
 Instance = tuple[str, ...]
 
 
@@ -68,8 +70,8 @@ class Launches:
         for number in _NUMBERS[:2]:
             for found in written:
                 tries[self._mended(template, found, number)] = None
-        for number in _NUMBERS:
-            for type in _TYPES:
+        for type in _TYPES:
+            for number in _NUMBERS:
                 wanted = (one for one in template.template if _needs(one))
                 tries[tuple(self._plain(one, number, type) for one in wanted)] = None
         return list(tries)[:_MOST_TRIES]
@@ -287,6 +289,9 @@ class Launches:
 
     def better(self, template: Any, arguments: Instance, message: str) -> Iterator[Instance]:
         """Instances with the classes of the file that have the member which an argument lacks."""
+        if "is not a function" in message:
+            yield from self._with_functions(template, arguments)
+            return
         needed, which = _missing_member(message)
         called = _NO_FUNCTION.search(message)
         if needed is None and called is None:
@@ -301,6 +306,20 @@ class Launches:
         for guess, position in product(guesses, types):
             if arguments[position] != guess:
                 yield (*arguments[:position], guess, *arguments[position + 1 :])
+
+    def _with_functions(self, template: Any, arguments: Instance) -> Iterator[Instance]:
+        """Instances with the functions that the file itself gives to templates."""
+        words = self._words
+        known = {one.name for one in self._code.blocks if one.kind == "function"}
+        given = dict.fromkeys(
+            word
+            for before, word, after in zip(words, words[1:], words[2:], strict=False)
+            if word in known and before in ("<", ",") and after in (",", ">")
+        )
+        for name in islice(given, _MOST_FUNCTIONS):
+            for position, one in enumerate(template.template[: len(arguments)]):
+                if one.kind != "type" and one.type not in _NUMBER_TYPES:
+                    yield (*arguments[:position], name, *arguments[position + 1 :])
 
     def _taken_by(self, function: str) -> Iterator[str]:
         """The types of the parameters of a function's overloads."""
