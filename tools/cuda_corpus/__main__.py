@@ -47,6 +47,7 @@ def main() -> None:
     accepted.add_argument(
         "--unseen", action="store_true", help="with --record: as projects not seen before"
     )
+    accepted.add_argument("--later", action="store_true", help="with --record: those, once more")
     accepted.add_argument("--without", help="no files whose path has this in it")
     accepted.add_argument(
         "--include", type=Path, nargs="*", default=(), help="folders of libraries that files use"

@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.harness import RESULTS
-from tools.cuda_corpus.acceptance_table import RECORD, UNSEEN, recorded, table
+from tools.cuda_corpus.acceptance_table import LATER, RECORD, UNSEEN, recorded, table
 from tools.cuda_corpus.accepted_file import INCLUDED, Unit, tell
 from tools.cuda_corpus.not_compiled import why_not_compiled
 from tools.cuda_corpus.sources import kernels_in, read
@@ -131,7 +131,8 @@ def accept(chosen: argparse.Namespace) -> None:
     (chosen.out / "table.txt").write_text(words, encoding="utf-8")
     if chosen.record:
         record = json.dumps(recorded(found), indent=1) + "\n"
-        (RESULTS / (UNSEEN if chosen.unseen else RECORD)).write_text(record, encoding="utf-8")
+        name = LATER if chosen.later else UNSEEN if chosen.unseen else RECORD
+        (RESULTS / name).write_text(record, encoding="utf-8")
     print(words)
 
 

@@ -54,7 +54,7 @@ def compare(chosen: argparse.Namespace) -> None:
     # Messages name files: as the checkouts have them, wherever those lie.
     content = json.loads(json.dumps(content).replace(f"{sources}/", ""))
     _say(content)
-    name = chosen.name or ("cuda-corpus-h100" if chosen.cubins else "cuda-corpus-without-cuda")
+    name = chosen.name or ("cuda-corpus-h200" if chosen.cubins else "cuda-corpus-without-cuda")
     if not chosen.only or chosen.name:
         path = RESULTS / f"{name}.json"
         path.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
