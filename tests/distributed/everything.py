@@ -5,6 +5,7 @@ import sys
 
 import derived
 import drawn
+import trained
 
 import treadle as td
 from treadle import distributed as dist
@@ -20,4 +21,5 @@ derived.unordered()
 if device != "webgpu":
     derived.gradients(seed)
     derived.compiled(seed)
+    trained.run(seed)
 print("right", dist.rank(), "of", dist.size(), "through", dist.backend())

@@ -8,8 +8,9 @@ from time to time, so that the memory of what they were made of can go.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from contextvars import ContextVar
+from typing import Any, TypeVar
 
 from treadle.autograd.anomaly import checked, is_checked
 from treadle.autograd.partial_gradients import Gradients, Placed
@@ -86,6 +87,22 @@ def grad(
     return tuple(found)
 
 
+# The backward pass that runs in this thread.
+_running: ContextVar[Pass | None] = ContextVar("backward pass", default=None)
+Ending = TypeVar("Ending", bound=Callable[[], None])
+
+
+def of_this_pass(owner: object, make: Callable[[], Ending]) -> Ending:
+    """What an owner keeps for the backward pass that runs, made when it is first asked for; it is
+    called when all leaves of the pass have their gradients. For hooks of several leaves."""
+    running = _running.get()
+    assert running is not None, "hooks are called by a backward pass"
+    found: Any = running.endings.get(id(owner))
+    if found is None:
+        found = running.endings[id(owner)] = make()
+    return found  # type: ignore[no-any-return]
+
+
 class Pass:
     """One backward pass."""
 
@@ -110,6 +127,7 @@ class Pass:
         self._given: set[int] = set()  # nodes that are leaves' gradients
         self._left: dict[History, int] = {}  # gradients that still may flow to leaves, in a trace
         self._needed: set[History] | None = None  # the histories that lead to an input; None: all
+        self.endings: dict[int, Callable[[], None]] = {}  # by owners: see `of_this_pass`
 
     def run(self, outputs: list[Tensor], gradients: list[Any]) -> list[Tensor | None]:
         """The gradients of what is wanted."""
@@ -121,6 +139,14 @@ class Pass:
             self._needed = _leading_to(self._wanted, roots)
         if self._accumulate and is_tracing.get():
             self._left = _uses_of_leaves(roots)
+        token = _running.set(self)
+        try:
+            self._run(roots, outputs, gradients)
+        finally:
+            _running.reset(token)
+        return [self._found.get(each) for each in self._wanted or ()]
+
+    def _run(self, roots: list[History], outputs: list[Tensor], gradients: list[Any]) -> None:
         with recorded(self._create):
             for root, output, gradient in zip(roots, outputs, gradients, strict=True):
                 self._add(root, _seed(output, gradient))
@@ -128,7 +154,8 @@ class Pass:
                 _, made = heapq.heappop(self._heap)
                 if made in self._waiting:  # else it is a leaf that had all its gradients before
                     self._visit(made)
-        return [self._found.get(each) for each in self._wanted or ()]
+            for ending in self.endings.values():
+                ending()
 
     def _visit(self, made: History) -> None:
         waiting = self._waiting.pop(made)

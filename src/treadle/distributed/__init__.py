@@ -10,6 +10,8 @@ NAMES = {
     "treadle.distributed.collectives": (
         "all_gather all_reduce all_to_all barrier broadcast recv reduce_scatter send"
     ),
+    "treadle.distributed.data_parallel": "DataParallel average_gradients",
+    "treadle.distributed.sampler": "DistributedSampler",
     "treadle.distributed.group": "backend init is_initialized local_rank rank size",
 }
 __all__, __getattr__, __dir__ = exports(__name__, NAMES)

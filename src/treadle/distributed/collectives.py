@@ -140,7 +140,7 @@ def barrier() -> None:
     if group.backend is None:
         return
     if group.backend.on_host:
-        group.wait(group.start(Request("barrier", dtypes.uint8, ()), None, None))
+        group.wait(group.start(Request("barrier", dtypes.uint8, None), None, None))
     else:
         _all_reduced(group, zeros((1,)), "sum").numpy()
 

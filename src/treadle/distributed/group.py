@@ -14,6 +14,7 @@ from importlib import import_module
 from typing import Any
 
 from treadle.core import forks
+from treadle.core.dtypes import uint8
 from treadle.core.errors import DistributedError
 from treadle.distributed import environment, lifecycle
 from treadle.distributed.backends import BACKENDS
@@ -105,6 +106,25 @@ class Group:
                 self._raise_absence(operation)
                 if time.monotonic() > until:
                     self._raise_timeout(operation)
+
+    def exchange(self, kind: str, value: Any) -> list[Any]:
+        """All ranks' values, through the store: JSON, of which there is little."""
+        client = self.client
+        assert client is not None
+        with self._order:
+            self._raise_failure(None)
+            self._started += 1
+            operation = Operation(Request(kind, uint8, None), self._started, None, None)
+            self._last = operation
+            key = f"{kind} {operation.number}"
+            client.set(f"{key} {self.rank}", value)
+            ranks = range(self.size)
+            found = [
+                value if each == self.rank else self._ask(operation, f"{key} {each}")
+                for each in ranks
+            ]
+            operation.end()
+        return found
 
     def progress(self) -> Progress:
         """Where this rank is."""

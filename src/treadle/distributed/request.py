@@ -10,11 +10,11 @@ from treadle.core.dtypes import DType
 @dataclass(frozen=True, slots=True)
 class Request:
     """An operation of all ranks, or of two. `shape` is that of this rank's input (of a receive, of
-    what it gets); `peer` the root, or the other rank."""
+    what it gets), None if there is none; `peer` the root, or the other rank."""
 
     kind: str
     dtype: DType
-    shape: tuple[int, ...]
+    shape: tuple[int, ...] | None
     reduction: str = ""
     peer: int | None = None
     tag: int = 0
@@ -27,7 +27,7 @@ class Request:
     def __str__(self) -> str:
         peers = {"send": " to rank {}", "recv": " from rank {}"}
         peer = "" if self.peer is None else peers.get(self.kind, " with root {}").format(self.peer)
-        if self.kind == "barrier":
-            return "barrier"
+        if self.shape is None:
+            return self.kind
         reduction = f" ({self.reduction})" if self.reduction else ""
         return f"{self.kind}{reduction}{peer} of {self.dtype}{list(self.shape)}"

@@ -236,7 +236,7 @@ class _Call:
     @property
     def count(self) -> int:
         """The elements of the input."""
-        return math.prod(self.request.shape)
+        return math.prod(self.request.shape or ())
 
     @property
     def numbers(self) -> tuple[int, int]:
