@@ -57,7 +57,8 @@ def runs(seed):
                 each.numpy(), other.numpy(), 1e-10, 1e-12, err_msg=f"{what} {name}"
             )
 
-    for what in ("eager", "compiled", "one line", "several passes"):
+    kinds = ["eager", "compiled", "one line", "several passes"]
+    for what in kinds if size == 2 else kinds[:1]:
         inner = made(1 + rank)  # rank 0's count
         if what == "one line":
             inner = made(1)
@@ -111,7 +112,7 @@ def unused_and_buffers(seed):
     assert size == 1 or not np.allclose(means[0], means[1])
 
 
-def samplers():
+def samplers(seed):
     """All items once, in another order in each epoch."""
     size = dist.size()
     data = range(4 * size)
@@ -123,9 +124,3 @@ def samplers():
         seen.append(dist.all_gather(mine).tolist())
         assert sorted(seen[-1]) == list(data)
     assert seen[0] != seen[1]
-
-
-def run(seed):
-    runs(seed)
-    unused_and_buffers(seed)
-    samplers()

@@ -40,54 +40,75 @@ class Launch:
     variables: Mapping[str, str] | None = None
 
 
-def run(launch: Launch, say: Callable[[str], None]) -> int:
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """Where what processes print goes."""
+
+    out: Any
+    err: Any
+
+
+def run(launch: Launch, say: Callable[[str], None], shown: Shown | None = None) -> int:
     """Run it; the exit status: 0 if all ranks have ended with 0, else 1 (130 after Ctrl-C)."""
+    shown = shown or Shown(sys.stdout, sys.stderr)
     failures: list[Progress] = []
 
     def changed(progress: Progress) -> None:
         if progress.ended:
             failures.append(progress)
 
-    host = "127.0.0.1" if not launch.hosts else ""
+    host = "" if launch.hosts else "127.0.0.1"
     key = secrets.token_hex(16)
-    store = Store(launch.count, host, 0, key, changed)
-    output = _Output(host, key, launch)
-    address = "127.0.0.1" if not launch.hosts else _own_name()
-    variables = {
+    with (
+        contextlib.closing(Store(launch.count, host, 0, key, changed)) as store,
+        contextlib.closing(_Output(host, key, launch, shown)) as output,
+    ):
+        variables = _variables(launch, store.port, output.port, key)
+        processes = [
+            _Process(command, own, rank, shown)
+            for command, own, rank in _STARTERS[launch.backend](launch, variables)
+        ]
+        try:
+            status = _watched(processes, failures)
+        except KeyboardInterrupt:
+            _end(processes, signal.SIGINT)
+            status = 130
+        finally:
+            _end(processes, signal.SIGTERM)
+        for each in processes:
+            each.drain()
+        output.drain()
+        if status == 130:
+            say("stopped")
+            return 130
+        return _said(store, processes, failures, status, say)
+
+
+def _variables(launch: Launch, store: int, output: int, key: str) -> dict[str, str]:
+    """The environment of all ranks."""
+    address = socket.gethostname() if launch.hosts else "127.0.0.1"
+    threads = max((os.cpu_count() or 1) // launch.count, 1)
+    found = {
+        "TREADLE_CPU_THREADS": str(threads),
         **os.environ,
         **(launch.variables or {}),
-        environment.STORE: f"{address}:{store.port}",
+        environment.STORE: f"{address}:{store}",
         environment.KEY: key,
-        environment.OUTPUT: f"{address}:{output.port}",
+        environment.OUTPUT: f"{address}:{output}",
         environment.BACKEND: launch.backend,
         "WORLD_SIZE": str(launch.count),
     }
-    variables.setdefault("TREADLE_CPU_THREADS", str(max((os.cpu_count() or 1) // launch.count, 1)))
     for name in ("RANK", "LOCAL_RANK", "LOCAL_WORLD_SIZE"):
-        variables.pop(name, None)
-    starter = _STARTERS[launch.backend]
-    processes = starter(launch, variables)
-    try:
-        status = _watched(processes, failures)
-    except KeyboardInterrupt:
-        _end(processes, signal.SIGINT)
-        status = 130
-    finally:
-        _end(processes, signal.SIGTERM)
-    for each in processes:
-        each.drain()
-    output.drain()
-    if status == 130:
-        say("stopped")
-        return 130
-    return _said(store, processes, failures, status, say)
+        found.pop(name, None)
+    return found
 
 
 class _Output:
     """Shows what ranks print, line by line."""
 
-    def __init__(self, host: str, key: str, launch: Launch) -> None:
+    def __init__(self, host: str, key: str, launch: Launch, shown: Shown) -> None:
         self._key = key
+        self._shown = shown
         self._prefix = f"[{{:{len(str(launch.count - 1))}}}] " if launch.prefix else ""
         self._socket = socket.create_server((host, 0), backlog=2 * launch.count)
         self.port: int = self._socket.getsockname()[1]
@@ -110,14 +131,17 @@ class _Output:
                 hello = json.loads(lines.readline())
                 if hello["key"] != self._key:
                     return
-                target = sys.stdout if hello["stream"] == 1 else sys.stderr
+                target = self._shown.out if hello["stream"] == 1 else self._shown.err
                 _show(lines, target, self._prefix.format(hello["rank"]))
             except (OSError, ValueError, KeyError, TypeError):
                 return  # what is not a rank's, or breaks
 
+    def close(self) -> None:
+        """Let no rank in any more."""
+        self._socket.close()
+
     def drain(self) -> None:
         """Show the last lines."""
-        self._socket.close()
         for reader in self._readers:
             reader.join(2.0)
 
@@ -127,7 +151,11 @@ class _Process:
     itself, before a rank is connected, is shown as it is."""
 
     def __init__(
-        self, command: Sequence[str], variables: Mapping[str, str], rank: int | None
+        self,
+        command: Sequence[str],
+        variables: Mapping[str, str],
+        rank: int | None,
+        shown: Shown,
     ) -> None:
         self.rank = rank
         self._process = subprocess.Popen(
@@ -137,7 +165,7 @@ class _Process:
         self._readers = [
             threading.Thread(target=_show, args=(pipe, target, ""), daemon=True)
             for pipe, target in (
-                (self._process.stdout, sys.stdout), (self._process.stderr, sys.stderr)
+                (self._process.stdout, shown.out), (self._process.stderr, shown.err)
             )
         ]  # fmt: skip
         for reader in self._readers:
@@ -164,11 +192,12 @@ _showing = threading.Lock()
 
 def _show(pipe: IO[bytes], target: Any, prefix: str) -> None:
     """Show lines as they come, whole."""
-    for line in pipe:
-        text = line.decode(errors="replace")
-        with _showing:
-            target.write(prefix + text if text.endswith("\n") else prefix + text + "\n")
-            target.flush()
+    with pipe:
+        for line in pipe:
+            text = line.decode(errors="replace")
+            with _showing:
+                target.write(prefix + text if text.endswith("\n") else prefix + text + "\n")
+                target.flush()
 
 
 def _watched(processes: Sequence[_Process], failures: Sequence[Progress]) -> int:
@@ -240,10 +269,6 @@ def _listed(numbers: Sequence[int]) -> str:
     return ", ".join(map(str, numbers))
 
 
-def _own_name() -> str:
-    return socket.gethostname()
-
-
 # --- how processes are started -------------------------------------------------------------------
 
 
@@ -251,7 +276,11 @@ def _worker(launch: Launch) -> list[str]:
     return [sys.executable, "-m", "treadle.distributed.worker", *launch.script]
 
 
-def _mpi(launch: Launch, variables: dict[str, str]) -> list[_Process]:
+# A command, its variables, and its rank (None: it starts all of them).
+Start = tuple[Sequence[str], Mapping[str, str], int | None]
+
+
+def _mpi(launch: Launch, variables: dict[str, str]) -> list[Start]:
     """All ranks by mpiexec."""
     mpiexec = _mpiexec()
     # An mpiexec ends all processes as soon as one has ended: no other could say why.
@@ -260,10 +289,10 @@ def _mpi(launch: Launch, variables: dict[str, str]) -> list[_Process]:
     if launch.hosts:
         options += ["-hosts" if is_hydra else "--host", ",".join(launch.hosts)]
     command = [mpiexec, *options, "-n", str(launch.count), *_worker(launch)]
-    return [_Process(command, variables, None)]
+    return [(command, variables, None)]
 
 
-def _plain(launch: Launch, variables: dict[str, str]) -> list[_Process]:
+def _plain(launch: Launch, variables: dict[str, str]) -> list[Start]:
     """Each rank as a process of its own."""
     if launch.hosts:
         raise DistributedError(
@@ -271,7 +300,7 @@ def _plain(launch: Launch, variables: dict[str, str]) -> list[_Process]:
             "whose variables td.distributed.init() knows"
         )
     return [
-        _Process(
+        (
             _worker(launch),
             {
                 **variables, "RANK": str(rank), "LOCAL_RANK": str(rank),
