@@ -234,6 +234,8 @@ def _reduced(group: Group, kind: str, x: Tensor, op: str, shape: Any, peer: Any 
 
 
 def _all_reduced(group: Group, x: Tensor, op: str) -> Tensor:
+    if x._history is None:
+        return _reduced(group, "all_reduce", x, op, x.shape)
     made: Tensor = _AllReduce.apply(x, group, op)
     return made
 

@@ -8,6 +8,7 @@ import socket
 import sys
 import threading
 import time
+from collections import deque
 from dataclasses import replace
 from functools import partial
 from importlib import import_module
@@ -51,7 +52,7 @@ class Group:
         self._started = 0
         self._between = 0
         self._last: Operation | None = None
-        self._unfinished: list[Operation] = []
+        self._unfinished: deque[Operation] = deque()
         self._ended: dict[int, Progress] = {}
         self._failed: str | None = None
         self._is_closing = self._is_cut_off = False
@@ -77,9 +78,18 @@ class Group:
                 assert self.client is not None
                 ask = partial(self._ask, operation)
                 compare(operation, self.rank, self.size, self.client, ask)
-            self._unfinished = [each for each in self._unfinished if not each.is_ended]
+            while self._unfinished and self._unfinished[0].is_ended:
+                self._unfinished.popleft()
             self._unfinished.append(operation)
-            backend.start(operation)
+            try:
+                backend.start(operation)
+            except DistributedError:
+                # The library may notice first that a rank is gone. The store knows which, and why.
+                until = time.monotonic() + _GRACE
+                while self._failed is None and time.monotonic() < until:
+                    time.sleep(_LOOK)
+                self._raise_failure(operation)
+                raise
         return operation
 
     def wait(self, operation: Operation) -> None:

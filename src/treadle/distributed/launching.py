@@ -13,6 +13,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -69,12 +70,12 @@ def run(launch: Launch, say: Callable[[str], None], shown: Shown | None = None) 
             for command, own, rank in _STARTERS[launch.backend](launch, variables)
         ]
         try:
-            status = _watched(processes, failures)
+            status = _watched(processes, output, failures)
         except KeyboardInterrupt:
-            _end(processes, signal.SIGINT)
+            _end(processes, output, signal.SIGINT)
             status = 130
         finally:
-            _end(processes, signal.SIGTERM)
+            _end(processes, output, signal.SIGTERM)
         for each in processes:
             each.drain()
         output.drain()
@@ -104,7 +105,8 @@ def _variables(launch: Launch, store: int, output: int, key: str) -> dict[str, s
 
 
 class _Output:
-    """Shows what ranks print, line by line."""
+    """Shows what ranks print, line by line, and knows their processes: an mpiexec may end before
+    the ranks that it has started."""
 
     def __init__(self, host: str, key: str, launch: Launch, shown: Shown) -> None:
         self._key = key
@@ -113,6 +115,8 @@ class _Output:
         self._socket = socket.create_server((host, 0), backlog=2 * launch.count)
         self.port: int = self._socket.getsockname()[1]
         self._readers: list[threading.Thread] = []
+        self._pids: dict[int, int] = {}  # of ranks on this host, by ranks
+        self._open: Counter[int] = Counter()  # connections by ranks
         threading.Thread(target=self._accept, name="treadle output", daemon=True).start()
 
     def _accept(self) -> None:
@@ -131,10 +135,28 @@ class _Output:
                 hello = json.loads(lines.readline())
                 if hello["key"] != self._key:
                     return
-                target = self._shown.out if hello["stream"] == 1 else self._shown.err
-                _show(lines, target, self._prefix.format(hello["rank"]))
             except (OSError, ValueError, KeyError, TypeError):
-                return  # what is not a rank's, or breaks
+                return  # what is not a rank's
+            rank = hello["rank"]
+            if hello["host"] == socket.gethostname():
+                self._pids[rank] = hello["pid"]
+            self._open[rank] += 1
+            target = self._shown.out if hello["stream"] == 1 else self._shown.err
+            with contextlib.suppress(OSError):
+                _show(lines, target, self._prefix.format(rank))
+            self._open[rank] -= 1
+
+    @property
+    def is_open(self) -> bool:
+        """Whether a rank is still there (or a process that it has started)."""
+        return any(self._open.values())
+
+    def signal(self, number: int) -> None:
+        """Send a signal to the ranks of this host that are still there."""
+        for rank, pid in self._pids.items():
+            if self._open[rank]:
+                with contextlib.suppress(ProcessLookupError, PermissionError):
+                    os.kill(pid, number)
 
     def close(self) -> None:
         """Let no rank in any more."""
@@ -200,33 +222,37 @@ def _show(pipe: IO[bytes], target: Any, prefix: str) -> None:
                 target.flush()
 
 
-def _watched(processes: Sequence[_Process], failures: Sequence[Progress]) -> int:
+def _watched(processes: Sequence[_Process], output: _Output, failures: Sequence[Progress]) -> int:
     """Wait until all have ended, by themselves or because one has failed."""
     until: float | None = None
     while True:
         found = [each.status for each in processes]
-        if all(status is not None for status in found):
+        have_ended = all(status is not None for status in found)
+        if have_ended and not output.is_open:
             return int(any(found))
-        if until is None and (failures or any(found)):
+        if until is None and (failures or any(found) or have_ended):
             until = time.monotonic() + _GRACE
         if until is not None and time.monotonic() > until:
-            return 1
+            return int(any(found) or not have_ended)
         time.sleep(_LOOK)
 
 
-def _end(processes: Sequence[_Process], number: int) -> None:
+def _end(processes: Sequence[_Process], output: _Output, number: int) -> None:
     """End what still runs: ask, and then do not."""
-    if all(each.status is not None for each in processes):
-        return
-    for each in processes:
-        each.signal(number)
     until = time.monotonic() + _ASKED
-    while any(each.status is None for each in processes) and time.monotonic() < until:
-        time.sleep(_LOOK)
-    for each in processes:
-        each.signal(signal.SIGKILL)
-    while any(each.status is None for each in processes):
-        time.sleep(_LOOK)
+    for asked in (number, signal.SIGKILL):
+        if not _is_running(processes, output):
+            return
+        for each in processes:
+            each.signal(asked)
+        output.signal(asked)
+        while _is_running(processes, output) and time.monotonic() < until:
+            time.sleep(_LOOK)
+        until += _ASKED
+
+
+def _is_running(processes: Sequence[_Process], output: _Output) -> bool:
+    return output.is_open or any(each.status is None for each in processes)
 
 
 def _said(

@@ -19,7 +19,7 @@ class Operation:
     """An operation and the memory that it uses until it has ended. A backend calls `end`, in any
     thread."""
 
-    __slots__ = ("_ended", "error", "given", "number", "request", "result", "wanted")
+    __slots__ = ("_signal", "error", "given", "is_ended", "number", "request", "result", "wanted")
 
     def __init__(self, request: Request, number: int, given: Any, result: Any) -> None:
         self.request = request
@@ -28,23 +28,27 @@ class Operation:
         self.result = result
         self.error: BaseException | None = None
         self.wanted = False  # whether something waits for it
-        self._ended = threading.Event()
-
-    @property
-    def is_ended(self) -> bool:
-        """Whether its result is there, or it has failed."""
-        return self._ended.is_set()
+        self.is_ended = False  # whether its result is there, or it has failed
+        self._signal: threading.Event | None = None  # of what waits for it
 
     def end(self, error: BaseException | None = None) -> None:
         """Note that it is over, and let go of its memory."""
         self.error = error
         self.given = self.result = None
-        self._ended.set()
+        self.is_ended = True
+        if self._signal is not None:
+            self._signal.set()
 
     def wait(self, seconds: float) -> bool:
         """Wait so long at most; whether it has ended."""
         self.wanted = True
-        return self._ended.wait(seconds)
+        if self.is_ended:
+            return True
+        signal = self._signal
+        if signal is None:
+            signal = self._signal = threading.Event()
+        # It may have ended before there was a signal.
+        return self.is_ended or signal.wait(seconds)
 
     def __str__(self) -> str:
         number = "" if self.request.is_between_two else f" number {self.number}"

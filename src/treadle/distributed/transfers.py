@@ -19,7 +19,7 @@ from treadle.distributed.operation import HostMemory, Operation
 from treadle.distributed.request import Request
 from treadle.drivers.base import Buffer
 from treadle.graph.calls import call
-from treadle.graph.node import Node
+from treadle.graph.node import COPY, VIEW, Node, computed
 from treadle.graph.realize import realize
 from treadle.kernels.launching import new
 from treadle.runtime.arrays import DeviceArray
@@ -64,37 +64,36 @@ def transferred(
     refusal = group.backend.refusal(request)
     if refusal:
         raise DistributedError(refusal)
-    sources = () if x is None else (x,)
+    array = None if x is None else _in_memory(x)
     if not group.backend.on_host:
-        started = call(_start, sources, shape, request.dtype, (transfer, device), device)
-        realize([started])
-        return started
+        return computed(_start(array, transfer, device))
     if device.traits.host_memory:
-        begun = call(_begin, sources, shape, request.dtype, (transfer, device), device)
-        realize([begun])
+        begun = computed(_begin(array, transfer, device))
         return call(_end, (begun,), shape, request.dtype, (transfer,))
-    if x is None:
-        _begin_staged(transfer, None)
-    else:
-        realize([call(_read, (x,), (0,), request.dtype, (transfer,))])
+    _begin_staged(transfer, None if array is None else _read(array))
     return call(_end_staged, (), shape, request.dtype, (transfer, device), device)
+
+
+def _in_memory(x: Node) -> DeviceArray:
+    """A node's elements, computed and in order."""
+    if x.op == VIEW:
+        x = Node(COPY, (x,), x.shape, x.dtype, x.device)
+    if x.array is None:
+        realize([x])
+    return x.whole_array
 
 
 # --- devices whose memory is the host's ----------------------------------------------------------
 
 
-def _begin(*arguments: Any) -> DeviceArray:
+def _begin(x: DeviceArray | None, transfer: Transfer, device: Device) -> DeviceArray:
     """The result's memory, once the operation on it has been given to the stream."""
-    *arrays, transfer, device = arguments
-    request: Request = transfer.request
-    if arrays and arrays[0].key.imagined:
-        return new(arrays[0], request.dtype, *transfer.shape)
+    request = transfer.request
     result = DeviceArray.allocate(device, request.dtype, transfer.shape)
     stream = device.default_stream.handle
     given = None
-    if arrays:
+    if x is not None:
         # The input may be overwritten before the operation has ended.
-        (x,) = arrays
         given = result if request.kind in IN_PLACE else new(x, request.dtype, *x.shape)
         _copy(stream, x, given)
     buffers = [array.buffer for array in (given, result) if array is not None and array.size]
@@ -150,30 +149,23 @@ def _copy(stream: Any, source: DeviceArray, target: DeviceArray) -> None:
 # --- devices that the backend reaches ------------------------------------------------------------
 
 
-def _start(*arguments: Any) -> DeviceArray:
+def _start(x: DeviceArray | None, transfer: Transfer, device: Device) -> DeviceArray:
     """The result, which the device's streams have in order."""
-    *arrays, transfer, device = arguments
-    request: Request = transfer.request
-    if arrays and arrays[0].key.imagined:
-        return new(arrays[0], request.dtype, *transfer.shape)
-    result = DeviceArray.allocate(device, request.dtype, transfer.shape)
-    transfer.group.start(request, arrays[0] if arrays else None, result)
+    result = DeviceArray.allocate(device, transfer.request.dtype, transfer.shape)
+    transfer.group.start(transfer.request, x, result)
     return result
 
 
 # --- other devices: through the host -------------------------------------------------------------
 
 
-def _read(x: DeviceArray, transfer: Transfer) -> DeviceArray:
-    """Read the input and start. The result is nothing: the node is there to be computed."""
-    if x.key.imagined:
-        return new(x, transfer.request.dtype, 0)
+def _read(x: DeviceArray) -> np.ndarray[Any, Any]:
+    """The bytes of an array."""
     host = np.empty(x.size * x.dtype.itemsize, np.uint8)
     if x.size:
         stream = x.device.default_stream.handle
         stream.read(x.buffer, x.offset * x.dtype.itemsize, host.data)
-    _begin_staged(transfer, host)
-    return new(x, transfer.request.dtype, 0)
+    return host
 
 
 def _begin_staged(transfer: Transfer, host: np.ndarray[Any, Any] | None) -> None:

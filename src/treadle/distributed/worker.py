@@ -69,7 +69,10 @@ def _show_at_launcher(rank: int, key: str) -> None:
     for stream in (1, 2):
         with socket.create_connection(address, _CONNECTING) as found:
             found.settimeout(None)
-            hello = {"rank": rank, "key": key, "stream": stream}
+            hello = {
+                "rank": rank, "key": key, "stream": stream, "host": socket.gethostname(),
+                "pid": os.getpid(),
+            }  # fmt: skip
             found.sendall(json.dumps(hello).encode() + b"\n")
             os.dup2(found.fileno(), stream)
 

@@ -27,7 +27,7 @@ from treadle.distributed.request import Request
 from treadle.drivers import base
 from treadle.runtime.arrays import DeviceArray
 
-_LOOK = 2e-3  # seconds between looks at what is under way
+_LOOK = 20e-3  # seconds between looks at what is under way
 _INSTALL = 'pip install "treadle[nccl]" (nccl4py and NVIDIA\'s library), or use backend="mpi"'
 # NCCL's numbers of dtypes, and how many of these one of ours is.
 _TYPES = {
@@ -38,12 +38,11 @@ _TYPES = {
 _REDUCTIONS = {"sum": "Sum", "product": "Prod", "min": "Min", "max": "Max"}
 
 
-class _Running(NamedTuple):
-    """An operation on the stream: when its input is there, and when it has ended."""
+class _Mark(NamedTuple):
+    """A point in the stream, and how many operations are before it."""
 
-    operation: Operation
-    ready: base.Event
-    ended: base.Event
+    operations: int
+    event: base.Event
 
 
 class Nccl:
@@ -63,8 +62,7 @@ class Nccl:
         _check_devices(meeting, meeting.client)
         self._communicator = self._met(meeting.client)
         self._stream = meeting.device.stream()
-        self._running: deque[_Running] = deque()
-        self._given = threading.Event()
+        self._running: deque[Operation] = deque()
         self._is_closed = False
         threading.Thread(target=self._watch, name="treadle nccl", daemon=True).start()
 
@@ -93,23 +91,24 @@ class Nccl:
 
         def work(stream: int) -> None:
             call = _Call(self._library, self._communicator, self.size, request, stream)
-            _START[request.kind](call, _address(given), _address(result))
+            try:
+                _START[request.kind](call, _address(given), _address(result))
+            except self._library.NCCLError as error:
+                raise DistributedError(f"NCCL failed in {operation}: {error}") from None
 
         main = self._device.default_stream
         if main.capturing is not None:
             main.handle.call_library(request.kind, work, reads, writes)
             operation.end()
             return
-        ready = main.handle.record()
-        stream = self._stream.handle
-        stream.call_library(request.kind, work, reads, writes)
-        self._running.append(_Running(operation, ready, stream.record()))
-        self._given.set()
+        self._stream.handle.call_library(request.kind, work, reads, writes)
+        # The driver keeps memory until the stream has used it, and orders what uses it next.
+        operation.given = operation.result = None
+        self._running.append(operation)
 
     def close(self, failed: bool) -> Callable[[], None] | None:
         """Destroy the communicator; after a failure the process's end does that."""
         self._is_closed = True
-        self._given.set()
         if not failed:
             self._device.synchronize()
             self._library.comm_destroy(self._communicator)
@@ -161,26 +160,25 @@ class Nccl:
     # ------------------------------------------------------------------ looking after operations
 
     def _watch(self) -> None:
+        """Mark the stream from time to time, and see that marks are reached."""
         self._device.handle.work_apart()
-        since = time.monotonic()
+        mark: _Mark | None = None
+        since = 0.0
         while not self._is_closed:
-            if not self._running:
-                self._given.wait()
-                self._given.clear()
-                since = time.monotonic()
-                continue
-            first = self._running[0]
-            if first.ended.query():
-                self._running.popleft()
-                first.operation.end(self._error(first.operation))
-                since = time.monotonic()
-                continue
-            if not first.ready.query():
-                since = time.monotonic()  # the device computes its input
-            elif time.monotonic() - since > self._timeout:
-                self._overdue(first.operation)
-                return
             time.sleep(_LOOK)
+            if mark is None and self._running:
+                count = len(self._running)  # first: what is appended now is before the mark, too
+                mark, since = _Mark(count, self._stream.handle.record()), time.monotonic()
+            if mark is None:
+                continue
+            if mark.event.query():
+                for _ in range(mark.operations):
+                    operation = self._running.popleft()
+                    operation.end(self._error(operation))
+                mark = None
+            elif time.monotonic() - since > self._timeout:
+                self._overdue(self._running[0])
+                return
 
     def _error(self, operation: Operation) -> DistributedError | None:
         code = self._library.comm_get_async_error(self._communicator)
