@@ -38,6 +38,7 @@ def _register_hypothesis_profiles() -> None:
         from hypothesis import HealthCheck, settings
     except ImportError:  # inside a browser
         return
+    _leave_the_code_unread()
     slow_ok = [HealthCheck.too_slow, HealthCheck.data_too_large]
     # In CI the drawn cases are the same for the same code, so that a change is judged by itself;
     # `make test-full` draws anew.
@@ -53,6 +54,16 @@ def _register_hypothesis_profiles() -> None:
         "full", max_examples=2000, deadline=None, print_blob=True, suppress_health_check=slow_ok
     )
     settings.load_profile("default")
+
+
+def _leave_the_code_unread() -> None:
+    """Hypothesis reads all modules for constants that it may draw. Those are two thousand files,
+    six seconds of each process; and any change of them would have other cases drawn."""
+    from hypothesis.internal.conjecture import providers
+
+    if hasattr(providers, "_get_local_constants"):
+        none = providers._local_constants
+        providers._get_local_constants = lambda: none
 
 
 @pytest.fixture(scope="module", autouse=True)
