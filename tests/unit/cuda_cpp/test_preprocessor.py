@@ -589,7 +589,7 @@ def check_any(text: str) -> None:
     assert all(token.line <= lines for token in result.tokens if token.file == FILE)
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(st.lists(PIECES, max_size=60), st.sampled_from(["", " "]))
 def test_any_soup_of_tokens_ends_well(pieces: list[str], between: str) -> None:
     check_any(between.join(pieces))
@@ -613,7 +613,7 @@ int main() { scale<<<1, 'a'>>>(R"x(raw)x"); }
 """
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(
     st.lists(
         st.tuples(
