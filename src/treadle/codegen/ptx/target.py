@@ -9,6 +9,7 @@ from treadle.codegen.ptx.printer import print_kernel
 from treadle.codegen.records import KernelCode, Target
 from treadle.codegen.target import Job, Lowered, TargetRecord
 from treadle.ir import nodes as n
+from treadle.ir.passes.exact_indices import with_exact_indices
 from treadle.ir.passes.fold import fold
 from treadle.ir.passes.scalarize import scalarize
 from treadle.ir.passes.unroll import unroll
@@ -18,7 +19,7 @@ from treadle.ir.passes.unroll_short import unroll_short
 def _before(kernel: n.Kernel, job: Job) -> n.Kernel:
     """Short loops and those that asked for it unrolled, and constant arrays in registers."""
     del job
-    return scalarize(fold(unroll(unroll_short(fold(kernel)))))
+    return with_exact_indices(scalarize(fold(unroll(unroll_short(fold(kernel))))))
 
 
 def _missing(target: Target) -> frozenset[str]:
