@@ -100,6 +100,24 @@ __global__ void release(Line *lines)
     lines[threadIdx.x].made = 0;
 }
 
+struct Count { unsigned key, many; int *spare; };
+__device__ Count &find(Count *in, unsigned key, int n)
+{
+    for (int i = 0; i < n; i++) {
+        if (in[i].key == key) return in[i];
+        if (in[i].key == 0) { in[i].key = key; return in[i]; }
+    }
+    return in[n - 1];
+}
+__global__ void counts_of(Count *odd, Count *even, int n, unsigned &total)
+{
+    for (int i = 0; i < n; i++) {
+        Count &one = find(i & 1 ? odd : even, i / 2 % 3 + 1, 4);
+        atomicAdd(&one.many, i);
+        total += i;
+    }
+}
+
 struct Stack { uint4 *a; float *b; int n; };
 __constant__ Stack stack;
 __constant__ float *rows[3][2];
@@ -232,3 +250,12 @@ def test_variables_of_the_file_with_pointers(device):
     found = td.zeros(3, dtype=td.int32, device=device)
     module.listed[1, 1](found)
     assert found.tolist() == [3, 2, 1]
+
+
+def test_references_to_one_of_several_elements(device):
+    odd, even = ([{"key": 0, "many": 0, "spare": None} for _ in range(4)] for _ in range(2))
+    total = np.zeros(1, np.uint32)
+    MODULE.counts_of[1, 1](odd, even, 12, total)
+    assert [one["many"] for one in odd] == [1 + 7, 3 + 9, 5 + 11, 0]
+    assert [one["many"] for one in even] == [0 + 6, 2 + 8, 4 + 10, 0]
+    assert total.tolist() == [66]

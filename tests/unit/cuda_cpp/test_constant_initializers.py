@@ -98,6 +98,7 @@ def test_names_in_namespaces_and_with_static():
         ("Pair x = {.c = 1}", "Pair has no field c"),
         ("int x = {1, 2}", "2 values for one int"),
         ('char x[2] = "abc"', "3 characters for"),
+        ("int y[2], *x = y", "has pointers in it, and an initializer"),
     ],
 )
 def test_what_cannot_be_a_first_value_is_told_to_kernels_that_use_it(declaration, words):

@@ -16,7 +16,8 @@ from treadle.cuda_cpp.lower.double_pairs import with_pairs
 from treadle.cuda_cpp.lower.functions import value_object
 from treadle.cuda_cpp.lower.heap import HEAP
 from treadle.cuda_cpp.lower.images import NO_SAMPLING, Image
-from treadle.cuda_cpp.lower.names import is_const
+from treadle.cuda_cpp.lower.members import dereference
+from treadle.cuda_cpp.lower.names import is_const, resolve
 from treadle.cuda_cpp.lower.objects import subscript
 from treadle.cuda_cpp.lower.operators import assign_pointer
 from treadle.cuda_cpp.lower.parameter_values import remember, without_unread
@@ -47,6 +48,7 @@ from treadle.cuda_cpp.semantics.types import (
     ClassType,
     CppType,
     Pointer,
+    Reference,
     all_fields,
     count_of,
     holds_array,
@@ -232,6 +234,9 @@ def _bind(
             if parameter.name in assigned and isinstance(argument, ScalarArgument):
                 cx.lowering.facts.assigned.add(key)
             bound = _value(cx, part)
+    written = resolve(cx, parameter.type)
+    if isinstance(written, Reference) and not written.const and not written.rvalue:
+        bound = dereference(cx, bound, parameter.span)
     if parameter.name:
         cx.scope.names[parameter.name] = as_const(bound) if is_const(parameter.type) else bound
 

@@ -138,11 +138,11 @@ class _Part:
 
 
 def parameter_type(cx: Context, one: tree.Parameter) -> CppType:
-    """The type of a kernel's parameter: arrays decay to pointers, and an object that a const
-    reference refers to is passed by value."""
+    """The type of a kernel's parameter: arrays decay to pointers, an object that a const reference
+    refers to is passed by value, and what another reference refers to by its address."""
     type = resolve(cx, one.type)
-    if isinstance(type, Reference) and type.const:
-        type = type.to
+    if isinstance(type, Reference):
+        type = type.to if type.const or type.rvalue else Pointer(type.to)
     return Pointer(type.element) if isinstance(type, ArrayOf) else type
 
 

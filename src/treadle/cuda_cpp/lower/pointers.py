@@ -411,16 +411,38 @@ def address(cx: Context, value: Value, span: Span) -> PointerValue:
         case BitsLvalue(place, type, const):
             return PointerValue((ObjectTarget(place),), ZERO, unit_of(type), type, const=const)
         case ChoiceLvalue(tag, choices, type):
-            all_ = [NULL if c is None else address(cx, c, span) for c in choices]
-            first = next(p for p in all_ if p is not NULL)
-            same = all(p is NULL or (p.offset, p.unit) == (first.offset, first.unit) for p in all_)
-            if same:
-                targets = tuple(p.targets[0] for p in all_)
-                return PointerValue(targets, first.offset, first.unit, type, tag, first.const)
+            found_ = [NULL if c is None else address(cx, c, span) for c in choices]
+            return _either(cx, tag, found_, type)
     raise cx.error("only an object in memory has an address", span)
 
 
 NULL = PointerValue((NullTarget(),), ZERO, 1, Void())
+
+
+def _either(
+    cx: Context, tag: n.Expression, pointers: Sequence[PointerValue], type: CppType
+) -> PointerValue:
+    """One of several pointers, by a tag."""
+    targets = tuple(target for one in pointers for target in one.targets)
+    which = tag
+    if len(targets) > len(pointers):
+        places: list[n.Expression] = []
+        before = 0
+        for one in pointers:
+            inner: n.Expression = constant(before, ir.I32)
+            places.append(inner if one.tag is None else plus(one.tag, inner))
+            before += len(one.targets)
+        which = cx.copied(_selected(tag, places))
+    some = [one for one in pointers if one is not NULL]
+    first = some[0]
+    if all((one.offset, one.unit) == (first.offset, first.unit) for one in some):
+        return PointerValue(targets, first.offset, first.unit, type, which, first.const)
+    unit = math.gcd(*(one.unit for one in some))
+    steps = [NULL if one is NULL else in_steps_of(cx, one, unit) for one in pointers]
+    known = [one for one in steps if one is not None]
+    index = ir.I64 if any(one.offset.type == ir.I64 for one in known) else ir.I32
+    offset = cx.copied(_selected(tag, [cast(one.offset, index) for one in known]))
+    return PointerValue(targets, offset, unit, type, which, first.const)
 
 
 def _address_of_place(cx: Context, place: n.Place, type: CppType) -> PointerValue:
