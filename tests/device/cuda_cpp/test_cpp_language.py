@@ -263,6 +263,62 @@ template <class T, template <typename...> class C> struct Holder { C<T> c; };
 out[k++] = apply<Sum>(n, 4) + apply<Mul>(n, 5);
     """,
     ),
+    "goto out of loops": (
+        """
+
+    """,
+        """
+{
+int a, b; for (a = 0; a < 4; a++) for (b = 0; b < 4; b++) { if (a * b == 6) {
+out[k++] = a * 10 + b; goto done; } out[k++] = b; } out[k++] = 99; done: out[k++] = 5;
+}
+    """,
+    ),
+    "goto forwards and back": (
+        """
+
+    """,
+        """
+{
+int i = 0; again: i++; if (i < n) goto again; out[k++] = i;
+}
+{
+if (n > 2) goto skip; out[k++] = 99; skip:; out[k++] = 1; { int q = 4; if (q > n) goto two;
+out[k++] = 8; one: out[k++] = 3; if (q++ < 6) goto one; goto three; two: out[k++] = q;
+if (n == 3) { q = 0; goto one; } three: out[k++] = q; }
+}
+{
+for (int i = 0; i < 6; i++) { int t = 0; retry: t++; if (i == 2) continue;
+if (i == 5) break; if (t < i) goto retry; out[k++] = i * 10 + t; switch (t) {
+case 3: goto next; default: out[k++] = 7; } next: out[k++] = t; } int j = 0;
+loop: if (j >= 3) goto end; if (j == 1) { j++; goto loop; } out[k++] = j; j++; goto loop;
+end: out[k++] = 77;
+}
+    """,
+    ),
+    "goto in functions": (
+        """
+__device__ int find(const int *a, int n, int v) { int i = 0; int r = -1;
+next: if (i >= n) goto out; if (a[i] == v) { r = i; goto out; } i++; goto next;
+out: return r * 2; }
+__device__ int early(int x) { if (x == 1) goto bad; for (int i = 0; i < x; i++) {
+if (i == 4) return 44; if (i == 5) goto bad; } return x; bad: x += 100; return x; }
+__device__ void clean(int *o, int x) { int s = 1; if (x < 0) goto fail; s = 2;
+while (true) { if (s > x) goto ok; s += 2; if (s == 8) goto fail; } ok: *o = s; return;
+fail: *o = -s; }
+__device__ int f(int n) { int s = 0; again: if (n <= 0) goto end; s += f(n - 2) + 1; n--;
+if (s < 20) goto again; end: return s; }
+    """,
+        """
+{
+out[k++] = find(in, 6, 9); out[k++] = find(in, 6, 8); for (int i = 0; i < 7; i++) {
+out[k++] = early(i); clean(&out[k], i - 1); k++; }
+}
+{
+for (int i = 0; i < 6; i++) out[k++] = f(i);
+}
+    """,
+    ),
     "recursive template": (
         """
 template <int N> struct Fact { static const int value = N * Fact<N - 1>::value; };

@@ -24,6 +24,7 @@ from treadle.core.errors import CompileWarning
         "switch (a) { case 1: return 1; default: a = 3; }",
         "do { if (a) continue; return 1; } while (a > 3);",
         "{ if (a) { return 1; } }",
+        "if (a) goto end; return 1; end: a++;",
     ],
 )
 def test_it_is_warned_of(body):
@@ -41,6 +42,7 @@ def test_it_is_warned_of(body):
         "int f(int a) { for (;;) { if (a) return 1; a--; } }",
         "int f(int a) { while (1) { switch (a) { case 1: break; default: return 2; } } }",
         "int f(int a) { do { return 1; } while (false); }",
+        "int f(int a) { again: if (a) goto end; a--; goto again; end: return 1; }",
         "int f(int a) { switch (a) { case 1: a = 2; default: { return 2; } } }",
         "void f(int a) { a++; }",
         'void stop() { printf("no"); __trap(); a(); } __device__ int f(int a) { stop(); }',

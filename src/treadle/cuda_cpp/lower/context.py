@@ -325,6 +325,7 @@ class Context:
         # end with the call; and the number of these lists outside of each loop and switch.
         self.endings: list[list[Ending]] = [[]]
         self.loops: list[int] = []
+        self.labels: list[Any] = []  # of the blocks around, for goto (`gotos.Labels`)
         self.for_call = False  # new variables belong to the block of the call
         self.by_value: set[str] = set()  # the parameters that are not references
 

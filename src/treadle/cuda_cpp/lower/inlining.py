@@ -428,6 +428,8 @@ def single_return(declaration: tree.FunctionDeclaration) -> tree.Return | None:
     body = declaration.body.body
     if not body or not isinstance(body[-1], tree.Return):
         return None
+    if any(isinstance(one, tree.Label) for one in body):
+        return None
     return None if any(map(_returns, body[:-1])) else body[-1]
 
 

@@ -8,6 +8,7 @@ from typing import Any
 from treadle.cuda_cpp.lower.arithmetic import constant, folded
 from treadle.cuda_cpp.lower.context import Context, key_of, tree_made
 from treadle.cuda_cpp.lower.dispatch import constant_value, lower, static_assert, type_of
+from treadle.cuda_cpp.lower.gotos import has_labels, lower_goto, lower_sections
 from treadle.cuda_cpp.lower.inlining import lower_return
 from treadle.cuda_cpp.lower.loops import (
     lower_do,
@@ -118,6 +119,9 @@ def _structured_binding(cx: Context, node: tree.StructuredBinding) -> None:
 
 def _compound(cx: Context, node: tree.Compound) -> None:
     with cx.inner_scope():
+        if has_labels(node.body):
+            lower_sections(cx, node.body, node.span)
+            return
         for statement in node.body:
             _attempt(cx, statement)
 
@@ -196,6 +200,10 @@ def _label(cx: Context, node: tree.Case | tree.Default) -> None:
     raise cx.error("case and default must be directly in the braces of a switch", node.span)
 
 
+def _goto_label(cx: Context, node: tree.Label) -> None:
+    raise cx.error(f"the label {node.name} must be directly in a block {{ … }}", node.span)
+
+
 def _refused(cx: Context, node: tree.RefusedStatement) -> None:
     raise cx.error(refusal_message(node.construct, node.reason), node.span)
 
@@ -216,5 +224,7 @@ _HANDLERS: dict[type, Callable[[Context, Any], None]] = {
     tree.Break: _break,
     tree.Continue: _continue,
     tree.Return: lower_return,
+    tree.Goto: lower_goto,
+    tree.Label: _goto_label,
     tree.RefusedStatement: _refused,
 }

@@ -105,7 +105,7 @@ def _mentions(body: list[tree.Statement], names: set[str]) -> bool:
     )
 
 
-_ENDS = (tree.Break, tree.Return, tree.Continue)
+_ENDS = (tree.Break, tree.Return, tree.Continue, tree.Goto)
 
 
 def _never_falls_through(body: list[tree.Statement]) -> bool:

@@ -43,10 +43,13 @@ class _Reader:
         match node:
             case tree.Return() | tree.RefusedStatement() | tree.Break() | tree.Continue():
                 return False
+            case tree.Goto():
+                return False
             case tree.ExpressionStatement(expression=expression):
                 return not self._stops(expression)
             case tree.Compound(body=body):
-                return all(map(self.ends, body))
+                labels = [at for at, one in enumerate(body) if isinstance(one, tree.Label)]
+                return all(map(self.ends, body[labels[-1] :] if labels else body))
             case tree.If(condition=condition, then=then, otherwise=otherwise, constexpr=constexpr):
                 if constexpr or _is_true(condition):
                     return self.ends(then)

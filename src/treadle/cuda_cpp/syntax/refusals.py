@@ -22,16 +22,6 @@ class Refusal(NamedTuple):
 _RUNTIME_LIBRARY = "it needs a run-time library that exists only on the host"
 
 REFUSALS = {
-    "goto": Refusal(
-        "goto",
-        "other GPUs have structured control flow only",
-        "use loops with break and continue, or return from a function",
-    ),
-    "label": Refusal(
-        "a label",
-        "only goto uses it, and other GPUs have structured control flow only",
-        "remove it, or use loops with break and continue",
-    ),
     "asm": Refusal(
         "inline assembly",
         "only PTX instructions with a counterpart on all devices are translated",

@@ -92,7 +92,7 @@ def statement(c: Cursor) -> tree.Statement:
     if c.kinds[c.index] == IDENTIFIER and c.texts[c.index + 1] == ":":
         span = c.span
         c.index += 2
-        return tree.RefusedStatement("label", span)
+        return tree.Label(text, span)
     return simple_statement(c)
 
 
@@ -422,12 +422,14 @@ def _empty(c: Cursor) -> tree.Statement:
 def _goto(c: Cursor) -> tree.Statement:
     span = c.span
     c.index += 1
-    c.accept("*")
+    if c.texts[c.index] == "*":
+        raise c.problem("goto to an address: use a label, or a switch")
     if c.kinds[c.index] != IDENTIFIER:
         raise c.problem(f"expected a label after 'goto', found {c.found()}")
+    label = c.texts[c.index]
     c.index += 1
     c.expect_semicolon("'goto'")
-    return tree.RefusedStatement("goto", span)
+    return tree.Goto(label, span)
 
 
 def _asm(c: Cursor) -> tree.Statement:

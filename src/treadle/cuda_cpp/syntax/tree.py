@@ -512,8 +512,24 @@ class Return:
 
 
 @dataclass(frozen=True, slots=True)
+class Goto:
+    """`goto label;`"""
+
+    label: str
+    span: Span = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """`name:`, before the statement that it labels."""
+
+    name: str
+    span: Span = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
 class RefusedStatement:
-    """goto, a label, asm, try, throw, …: `construct` is a key of `REFUSALS`, `reason` what is known
+    """asm, try, throw, …: `construct` is a key of `REFUSALS`, `reason` what is known
     beyond that."""
 
     construct: str
@@ -523,7 +539,8 @@ class RefusedStatement:
 
 Statement: TypeAlias = (
     ExpressionStatement | DeclarationStatement | StructuredBinding | Compound | If | For | RangeFor
-    | While | DoWhile | Switch | Case | Default | Break | Continue | Return | RefusedStatement
+    | While | DoWhile | Switch | Case | Default | Break | Continue | Return | Goto | Label
+    | RefusedStatement
 )  # fmt: skip
 
 # --- declarations --------------------------------------------------------------------------------
