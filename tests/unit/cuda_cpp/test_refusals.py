@@ -43,7 +43,7 @@ CONSTRUCTS = [
      "goto again leads back over an object that ends by code of its class: use a loop"),
     ("asm", kernel('/**/asm("mov.u32 %0, %smid;" : "=r"(n));'),
      "inline assembly: %smid is not translated; use"),
-    ("asm volatile", kernel('/**/asm volatile("call f;");'), "inline assembly: call is not among"),
+    ("asm volatile", kernel('/**/asm volatile("call f;");'), "inline assembly: call calls a function by its name"),
     ("try", kernel("/**/try { x[0] = 1; } catch (...) { }"), "try and catch: .*; return an error"),
     ("throw", kernel("if (n) /**/throw 1;"), "throw: device code has no exceptions.*; return"),
     ("calloc", kernel("float *p = (float *)/**/calloc(4, 4);"),
