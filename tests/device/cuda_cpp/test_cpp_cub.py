@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 import treadle as td
 
@@ -426,3 +427,76 @@ def test_another_name_of_the_namespace_and_types_of_cufft(device):
     x, out = td.arange(64.0, device=device).to(td.float32), td.zeros(2, device=device)
     module.kernel("sum", 64)[1, 64](x, out)
     assert out.tolist() == [2016, -2016]
+
+
+RANKS = """
+#include <cub/cub.cuh>
+template <class Ranks, int bits> __global__ void ranks(const int *x, int *out, int *before)
+{
+    __shared__ typename Ranks::TempStorage storage;
+    int keys[2], places[2], first[Ranks::BINS_TRACKED_PER_THREAD], t = threadIdx.x;
+    for (int i = 0; i < 2; i++) keys[i] = x[2 * t + i];
+    cub::BFEDigitExtractor<int> extractor(1, bits);
+    Ranks(storage).RankKeys(keys, places, extractor, first);
+    for (int i = 0; i < 2; i++) out[2 * t + i] = places[i];
+    if (t < 1 << bits) before[t] = first[0];
+}
+typedef cub::BlockRadixRank<64, 3, false> Blocked;
+typedef cub::BlockRadixRank<64, 3, true> Descending;
+typedef cub::BlockRadixRankMatch<64, 3, false> Match;
+typedef cub::BlockRadixRankMatch<64, 3, true> DescendingMatch;
+"""
+
+
+def test_places_in_the_order_of_digits(device):
+    check_places(device, "Descending")
+
+
+@pytest.mark.parametrize("name", ["Blocked", "Match", "DescendingMatch"])
+def test_places_by_warps(name):
+    check_places(td.device("cpu"), name)
+
+
+def check_places(device, name):
+    """Stable, of keys that follow each other in a thread, or in a warp 32 by 32."""
+    x = np.random.default_rng().integers(0, 1 << 10, (64, 2)).astype(np.int32)
+    out = td.zeros((64, 2), dtype=td.int32, device=device)
+    before = td.full(8, -1, dtype=td.int32, device=device)
+    kernel = td.cuda_module(RANKS).kernel("ranks", name, 3)
+    kernel[1, 64](td.asarray(x, device=device), out, before)
+    digits, found = x >> 1 & 7, out.numpy()
+    if "Match" in name:
+        digits, found = (one.reshape(2, 32, 2).swapaxes(1, 2) for one in (digits, found))
+    digits, sign = digits.ravel(), -1 if name.startswith("Desc") else 1
+    order = np.argsort(sign * digits, kind="stable")
+    places = np.empty(128, np.int32)
+    places[order] = np.arange(128)
+    np.testing.assert_array_equal(found.ravel(), places)
+    wanted = [np.count_nonzero(sign * digits < sign * digit) for digit in range(8)]
+    assert before.tolist() == wanted
+
+
+ITERATORS = """
+#include <cub/cub.cuh>
+CUB_STATIC_ASSERT(CUB_QUOTIENT_CEILING(10, 4) == 3, three);
+__global__ void places(const float *x, float *y, int *at)
+{
+    int i = threadIdx.x;
+    cub::ArgIndexInputIterator<const float *, int> pairs(x);
+    auto pair = (pairs + 2)[i];
+    at[i] = pair.key + CUB_ROUND_UP_NEAREST(5, 4);
+    cub::DiscardOutputIterator<> none;
+    none[i] = pair.value;
+    *none = 1;
+    cub::CacheModifiedInputIterator<cub::LOAD_LDG, float> kept(x);
+    y[i] = pair.value + kept[i] + *kept + (kept + 1)[i];
+}
+"""
+
+
+def test_iterators_and_macros(device):
+    x = np.random.default_rng().integers(0, 99, 6).astype(np.float32)
+    y, at = td.zeros(4, device=device), td.zeros(4, dtype=td.int32, device=device)
+    td.cuda_module(ITERATORS).places[1, 4](td.asarray(x, device=device), y, at)
+    assert y.tolist() == (x[2:] + x[:4] + x[0] + x[1:5]).tolist()
+    assert at.tolist() == [10, 11, 12, 13]

@@ -32,7 +32,7 @@ _PARTS = {
     ),
     "cub": (
         "cub_common.cuh", "cub_warp.cuh", "cub_block.cuh", "cub_exchange.cuh", "cub_sort.cuh",
-        "cub_decode.cuh",
+        "cub_decode.cuh", "cub_rank.cuh",
     ),
     "thrust": (
         "thrust_tuple.cuh", "thrust_complex.cuh", "thrust_functional.cuh", "thrust_algorithm.cuh",
@@ -80,7 +80,7 @@ _FILES = {
 }
 # Folders whose headers are the parts of one namespace.
 _FOLDERS = {
-    "cub/": "cub_common.cuh",
+    "cub/": "cub.cuh",
     "thrust/": "thrust_tuple.cuh",
     **dict.fromkeys(("ATen/", "THC/", "c10/", "torch/"), "torch.cuh"),
 }

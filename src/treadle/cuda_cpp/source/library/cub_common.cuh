@@ -177,5 +177,35 @@ template <class T, class F, class In, class Offset = ptrdiff_t> struct Transform
     template <class I> __host__ __device__ T operator[](I i) const { return function(from[i]); }
     template <class I> __host__ __device__ TransformInputIterator operator+(I i) const { return TransformInputIterator(from + i, function); }
 };
+template <class In> struct __treadle_element_of { typedef typename In::value_type type; };
+template <class T> struct __treadle_element_of<T *> { typedef T type; };
+// An element with its place.
+template <class In, class Offset = ptrdiff_t, class T = void> struct ArgIndexInputIterator {
+    typedef KeyValuePair<Offset, typename __treadle_element_of<In>::type> value_type;
+    In from;
+    Offset place;
+    __host__ __device__ ArgIndexInputIterator(In given, Offset at = 0) : from(given), place(at) {}
+    __host__ __device__ value_type operator*() const { return value_type(place, from[place]); }
+    template <class I> __host__ __device__ value_type operator[](I i) const { return value_type((Offset)(place + i), from[place + i]); }
+    template <class I> __host__ __device__ ArgIndexInputIterator operator+(I i) const { return ArgIndexInputIterator(from, (Offset)(place + i)); }
+};
+template <CacheLoadModifier modifier, class T, class Offset = ptrdiff_t> struct CacheModifiedInputIterator {
+    typedef T value_type;
+    const T *from;
+    __host__ __device__ CacheModifiedInputIterator(const T *given) : from(given) {}
+    __device__ T operator*() const { return *from; }
+    template <class I> __device__ T operator[](I i) const { return from[i]; }
+    template <class I> __device__ CacheModifiedInputIterator operator+(I i) const { return CacheModifiedInputIterator(from + i); }
+};
+struct __treadle_nothing {
+    template <class T> __host__ __device__ void operator=(const T &) {}
+};
+template <class Offset = ptrdiff_t> struct DiscardOutputIterator {
+    Offset place;
+    __host__ __device__ DiscardOutputIterator(Offset at = 0) : place(at) {}
+    __host__ __device__ __treadle_nothing operator*() const { return __treadle_nothing(); }
+    template <class I> __host__ __device__ __treadle_nothing operator[](I) const { return __treadle_nothing(); }
+    template <class I> __host__ __device__ DiscardOutputIterator operator+(I i) const { return DiscardOutputIterator((Offset)(place + i)); }
+};
 
 }  // namespace cub
