@@ -56,7 +56,7 @@ def _on_cube(at: Any) -> tuple[Any, Any]:
     """The faces of a cube in directions, and where on them."""
     face, where = [], []
     for x, y, z in at[:, :3].astype(np.float64):
-        axis = int(np.argmax(np.abs([x, y, z])))
+        axis = 2 - int(np.argmax(np.abs([z, y, x])))  # at edges z, then y
         negative = int((x, y, z)[axis] < 0)
         s, t = (((-z, -y), (z, -y)), ((x, z), (x, -z)), ((x, -y), (-x, -y)))[axis][negative]
         face.append(2 * axis + negative)
@@ -71,6 +71,7 @@ def _at(rng: Any, low: float, high: float) -> Any:
 def test_cubes(device, rng):
     image, at = rng.normal(size=(12, 5, 5)).astype(np.float32), _at(rng, -1, 1)
     at[:, 3] = rng.integers(-2, 4, N)
+    at[:4, :3] = [(1, 1, 0.3), (-1, 1, 1), (1, 0.2, -1), (-1, -1, -1)]
     face, where = _on_cube(at)
     out = np.full(N, np.nan, np.float32)
     with td.use_device(device):
