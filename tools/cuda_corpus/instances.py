@@ -93,7 +93,7 @@ class Launches:
             text = " ".join(self._numbers.get(word, word) for word in written or ())
             names = [word for word in written or () if word.isidentifier() and word not in _WORDS]
             unknown = [word for word in names if not self._is_known(word)]
-            if unknown and "<" in (written or ()):  # X<KNOWN, OPEN>
+            if unknown and "<" in (written or ()) and self._is_known(names[0]):  # X<KNOWN, OPEN>
                 text = " ".join("1" if one in unknown else one for one in text.split())
                 unknown = []
             made.append(self._plain(parameter, number) if unknown or not text else text)

@@ -50,6 +50,7 @@ from treadle.cuda_cpp.lower.operators import (
     stepped,
     unary,
 )
+from treadle.cuda_cpp.lower.pointers import example_of
 from treadle.cuda_cpp.lower.traits import predicate
 from treadle.cuda_cpp.lower.tree_analysis import note_volatile
 from treadle.cuda_cpp.lower.values import (
@@ -208,6 +209,10 @@ def _find_value(cx: Context, node: tree.Name) -> Any:
             if is_closure(type):
                 in_lambda = True
                 this = this_object(cx)
+        elif scope.kind == "class" and cx.lowering.unevaluated:  # `auto f() -> decltype(member)`
+            type = scope.names.get("<class>")
+            if isinstance(type, ClassType) and has_field(type, node.text):
+                return member_of(cx, example_of(type, node.span), node, node.span)
         scope = scope.parent
     return None
 
@@ -226,8 +231,11 @@ def _refuse_uncaptured(cx: Context, found: Any, node: tree.Name) -> None:
 def _qualified_field(cx: Context, node: tree.Name) -> Value | None:
     """`B::x` in a method: a field of `*this` or of its base."""
     this = this_object(cx)
-    home = None if this is None else scope_of(cx, node.scope)
+    in_type = this is None and cx.lowering.unevaluated > 0  # decltype(B::x)
+    home = scope_of(cx, node.scope) if this is not None or in_type else None
     type = None if home is None else home.names.get("<class>")
+    if in_type and isinstance(type, ClassType):
+        this = example_of(type, node.span)
     if this is None or not isinstance(type, ClassType) or not has_field(type, node.text):
         return None
     return member_of(cx, this, node, node.span)

@@ -95,6 +95,7 @@ PREDEFINED = """
 #define __SIZEOF_PTRDIFF_T__ 8
 #define __SCHAR_MAX__ 0x7f
 #define __SHRT_MAX__ 0x7fff
+#define CLOCKS_PER_SEC ((clock_t)1000000)
 #define __INT_MAX__ 0x7fffffff
 #define __LONG_MAX__ 0x7fffffffffffffffL
 #define __LONG_LONG_MAX__ 0x7fffffffffffffffLL
