@@ -14,7 +14,7 @@ from tests.support.ptx_machine.atomics import atomic
 from tests.support.ptx_machine.instructions import translate
 from tests.support.ptx_machine.memory import GlobalMemory, MachineFault, Spaces
 from tests.support.ptx_machine.program import BasicBlock, Program, program_of
-from tests.support.ptx_machine.records import Instruction, Module, Variable
+from tests.support.ptx_machine.records import Instruction, Module, Name, Variable
 from tests.support.ptx_machine.schedule import Schedule, layout_of
 from tests.support.ptx_machine.text import parse
 from tests.support.ptx_machine.types import TYPES, PtxType
@@ -72,9 +72,17 @@ class Kernel:
         return known
 
     def _condition(self, writer: Writer, block: BasicBlock) -> str:
+        writer.one = block.last
+        if (
+            block.end == "barrier"
+            and block.last
+            and any(isinstance(one, Name) for one in block.last.operands)
+        ):
+            # Which barrier each thread waits at, and for how many.
+            values = [writer.each(writer.read(one, TYPES["u32"])) for one in block.last.operands]
+            return f"np.stack(({', '.join(values)},))"
         if block.condition is None:
             return "None"
-        writer.one = block.last
         condition: V = writer.read(block.condition, TYPES["pred"])
         return condition.text
 

@@ -23,7 +23,7 @@ import numpy as np
 from tests.support.ptx_machine.arithmetic import Array
 from tests.support.ptx_machine.memory import MachineFault, MissingMembers, NotYet
 from tests.support.ptx_machine.program import BasicBlock, Program
-from tests.support.ptx_machine.records import Integer, Operand
+from tests.support.ptx_machine.records import Integer
 from tests.support.ptx_machine.warps import WARP, Warps
 
 _PATIENCE = 16  # blocks of code, after which another group has a turn
@@ -71,6 +71,7 @@ class Schedule:
         self._turn = False  # whether the odd warps go first
         self._groups: dict[tuple[bool, int], Any] = {}  # later or not, and the block's number
         self._waiting: dict[int, Any] = {}
+        self._named: Array | None = None  # the numbers of barriers, and of threads, in registers
         self._parked: dict[tuple[bool, int], Any] = {}  # groups that lack threads they name
         self._moved = True  # whether anybody went on since these were last tried
         self._stuck = False
@@ -120,6 +121,8 @@ class Schedule:
             elif threads is None:
                 self._add(block.next, None)
             else:
+                if condition is not None:
+                    self._note(condition, threads)
                 waiting = self._waiting.get(number)
                 self._waiting[number] = threads if waiting is None else _joined(waiting, threads)
         raise MachineFault(f"{self._program.name}: it does not come to an end")
@@ -204,21 +207,20 @@ class Schedule:
         layout, warps = self._layout, self._warps
         runs = warps.running[warps.warp] & warps.bit != 0
         running = np.bincount(layout.rows[runs], minlength=layout.blocks)
-        arrived: dict[tuple[int, int], list[int]] = {}  # by block and barrier: places, threads
+        # By block and barrier: the instructions, and the threads at each.
+        arrived: dict[tuple[int, int], list[tuple[int, Array]]] = {}
         needed: dict[tuple[int, int], int] = {}
         for number, threads in waiting.items():
-            name, *count = map(_integer, self._program.blocks[number].last.operands)
             some = layout.all if threads is None else threads
-            for row in np.unique(layout.rows[some]).tolist():
-                arrived.setdefault((row, name), []).append(number)
-                needed[row, name] = count[0] if count else int(running[row])
+            names, counts = self._asked(number, some)
+            for row, name, count in np.unique(
+                np.stack((layout.rows[some], names, counts)), axis=1
+            ).T.tolist():
+                own = some[(layout.rows[some] == row) & (names == name)]
+                arrived.setdefault((row, name), []).append((number, own))
+                needed[row, name] = count or int(running[row])
         moved = False
-        for (row, name), numbers in arrived.items():
-            groups = []
-            for number in numbers:
-                threads = waiting[number]
-                some = layout.all if threads is None else threads
-                groups.append((number, some[layout.rows[some] == row]))
+        for (row, name), groups in arrived.items():
             there = sum(len(threads) for _, threads in groups)
             if there > needed[row, name]:
                 raise MachineFault(f"barrier {name}: {there} threads, {needed[row, name]} expected")
@@ -231,6 +233,21 @@ class Schedule:
                 self._waiting[number] = threads if before is None else _joined(before, threads)
         if not moved:
             raise MachineFault(f"{self._program.name}: threads wait at barriers for ever")
+
+    def _note(self, values: Array, threads: Array) -> None:
+        """Keep which barriers threads wait at, and for how many, as their registers say."""
+        if self._named is None:
+            self._named = np.zeros((2, self._layout.lanes), np.int64)
+        self._named[: len(values), threads] = values
+
+    def _asked(self, number: int, threads: Array) -> tuple[Array, Array]:
+        """The barrier that each thread waits at, and for how many: 0 are all of its block."""
+        operands = self._program.blocks[number].last.operands
+        if all(isinstance(one, Integer) for one in operands):
+            name, *count = (one.value for one in operands)
+            return np.full(len(threads), name), np.full(len(threads), count[0] if count else 0)
+        assert self._named is not None
+        return self._named[0, threads], self._named[1, threads]
 
     def _incomplete(self, threads: Array, waits: Array, apart: Array) -> Iterator[tuple[int, ...]]:
         """Rows of blocks some of whose running threads are here, where others do not wait or a
@@ -245,12 +262,6 @@ class Schedule:
         wrong = (counted(runs & waits) < running) | (counted(runs & apart) > 0)
         for row in np.flatnonzero((there > 0) & wrong):
             yield int(row), int(there[row]), int(running[row])
-
-
-def _integer(operand: Operand) -> int:
-    if not isinstance(operand, Integer):
-        raise MachineFault(f"a barrier whose number or threads are not in the text: {operand}")
-    return operand.value
 
 
 def _joined(some: Array, others: Array) -> Array:
