@@ -225,7 +225,8 @@ class Sampling:
     whether coordinates are from 0 to 1. `channels` is the length of the array's last axis if it may
     be that of a texel's numbers, else 0. One that is `null` has no array, and is read as zeros. The
     first axis of an image with several `levels` is that of its smaller copies, between which
-    `between` chooses. `srgb`: bytes are read as floats that are linear in light."""
+    `between` chooses. `srgb`: bytes are read as floats that are linear in light. A `seamless` cube
+    is interpolated across the edges of its faces."""
 
     filter: Literal["point", "linear"] = "point"
     address: tuple[str, str, str] = ("clamp", "clamp", "clamp")
@@ -235,6 +236,7 @@ class Sampling:
     levels: int = 1
     between: Literal["point", "linear"] = "point"
     srgb: bool = False
+    seamless: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,6 +32,7 @@ def texture(
     normalized: bool = False,
     srgb: bool = False,
     mip_filter: Literal["point", "linear"] = "point",
+    seamless: bool = False,
 ) -> Texture:
     """An array as the argument for a `cudaTextureObject_t` of a CUDA C++ kernel.
 
@@ -47,7 +48,8 @@ def texture(
     What is read are the array's numbers; 8 and 16-bit integers that a kernel reads as floats are
     from 0 or -1 to 1 (`cudaReadModeNormalizedFloat`), and with `srgb` those of 8 bits are numbers
     of sRGB, which become linear, but for a fourth one. The six faces of a cube are the first axis
-    of shape (6, size, size), of several cubes one after the other.
+    of shape (6, size, size), of several cubes one after the other; `seamless` ones are interpolated
+    across the edges of their faces.
 
     A list of arrays is an image with its smaller copies (a mipmapped array), each of which has half
     of the extents of the one before, rounded down, and at least 1. `tex2DLod` and `tex2DGrad`
@@ -97,6 +99,7 @@ def texture(
         levels=levels,
         between=mip_filter,
         srgb=bool(srgb),
+        seamless=bool(seamless),
     )
     return Texture(array, sampling)
 

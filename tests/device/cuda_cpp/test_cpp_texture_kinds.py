@@ -87,6 +87,43 @@ def test_cubes(device, rng):
         np.testing.assert_allclose(out, wanted, atol=0.04)  # a step of 1/256 between texels
 
 
+def _across(image: Any, face: int, i: int, j: int) -> Any:
+    """A texel of a cube; beyond an edge that of the next face."""
+    n = image.shape[1]
+    s, t = (2 * i + 1) / n - 1, (2 * j + 1) / n - 1
+    sign = 1 - 2 * (face % 2)
+    direction = ((sign, -t, -s * sign), (s, sign, t * sign), (s * sign, -t, sign))[face // 2]
+    faces, where = _on_cube(np.array([direction]))
+    x, y = np.minimum((where[0] * n).astype(int), n - 1)
+    return float(image[faces[0], y, x])
+
+
+def test_seamless_cubes(device, rng):
+    n = 4
+    image, at = rng.normal(size=(6, n, n)).astype(np.float32), _at(rng, -1, 1)
+    at[:8, :3] = np.sign(at[:8, :3]) * rng.uniform(0.9, 1, (8, 3))
+    wanted = []
+    for face, (s, t) in zip(*_on_cube(at), strict=True):
+        x, y = s * n - 0.5, t * n - 0.5
+        i, j = int(np.floor(x)), int(np.floor(y))
+        u, v = (np.floor(256 * (z - np.floor(z)) + 0.5) / 256 for z in (x, y))
+        found: dict[tuple[int, int], Any] = {
+            (a, b): None
+            if not 0 <= i + a < n and not 0 <= j + b < n
+            else _across(image, face, i + a, j + b)
+            for a in (0, 1)
+            for b in (0, 1)
+        }
+        known = [one for one in found.values() if one is not None]
+        texel = {key: np.mean(known) if one is None else one for key, one in found.items()}
+        rows = [(1 - u) * texel[0, b] + u * texel[1, b] for b in (0, 1)]
+        wanted.append((1 - v) * rows[0] + v * rows[1])
+    out = np.full(N, np.nan, np.float32)
+    with td.use_device(device):
+        MODULE.cube[1, N](out, td.texture(image, filter="linear", seamless=True), at)
+    np.testing.assert_allclose(out, wanted, atol=0.04)  # a step of 1/256 between texels
+
+
 def test_gathers(device, rng):
     image = rng.normal(size=(4, 6, 2)).astype(np.float32)
     at = _at(rng, -1, 7)

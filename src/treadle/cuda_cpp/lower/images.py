@@ -256,6 +256,8 @@ def _sampled(
             texels = _Texels(texels.pointer, texels.extents[1:])
             for extent in texels.extents:
                 step = n.Binary("mul", step, extent, ir.I32)
+        if layered > 1 and sampling.seamless and sampling.filter == "linear":
+            return _seamless(cx, zero, texels, sampling, layer, at)
         if layered:
             texels = _layer(cx, texels, layer, layered > 1)
         size = _extents(cx, texels)
@@ -276,6 +278,29 @@ def _sampled(
 
     cx.note("emulated", name, "reads of an array, with the arithmetic of the filter", cx.span)
     return _accessed(cx, head[1], access, zero.type)
+
+
+def _seamless(
+    cx: Context,
+    zero: Rvalue,
+    texels: _Texels,
+    sampling: Sampling,
+    layer: n.Expression,
+    at: Sequence[Rvalue],
+) -> Value:
+    """A cube that is interpolated across the edges of its faces."""
+    if sampling.levels > 1:
+        raise cx.error(
+            "a seamless cube with smaller copies: pass td.texture(…, seamless=False), or one array"
+        )
+    face = cx.let(n.Binary("mod", layer, constant(6, ir.I32), ir.I32))
+    cube = _layer(cx, texels, cx.let(n.Binary("sub", layer, face, ir.I32)), True)
+    outer, cx.lowering.srgb = cx.lowering.srgb, sampling.srgb
+    try:
+        given = [zero, cube.pointer, _integer(cube.extents[-1]), _integer(face), *at[:2]]
+        return _called(cx, "__treadle_seamless", given)
+    finally:
+        cx.lowering.srgb = outer
 
 
 def _gather(cx: Context, values: Sequence[Value], node: tree.Call) -> Value:

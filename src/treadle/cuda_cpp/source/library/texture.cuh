@@ -202,6 +202,52 @@ __device__ inline float3 __treadle_on_cube(float x, float y, float z) {
     return make_float3(face, (s / m + 1.0f) * 0.5f, (t / m + 1.0f) * 0.5f);
 }
 
+// A texel of a face of a cube; beyond an edge that of the next face.
+template <class T, class Texel>
+__device__ T __treadle_texel_on_cube(T zero, const Texel *texels, int n, int face, int i, int j) {
+    if (i < 0 || i >= n || j < 0 || j >= n) {
+        float s = (2.0f * i + 1.0f) / n - 1.0f, t = (2.0f * j + 1.0f) / n - 1.0f, m = face % 2 == 0 ? 1.0f : -1.0f;
+        float x = m, y = -t, z = -s * m;
+        if (face / 2 == 1)
+            x = s, y = m, z = t * m;
+        if (face / 2 == 2)
+            x = s * m, z = m;
+        float3 at = __treadle_on_cube(x, y, z);
+        face = (int)at.x;
+        i = min((int)(at.y * n), n - 1);
+        j = min((int)(at.z * n), n - 1);
+    }
+    return __treadle_texel(zero, texels, (face * n + j) * n + i);
+}
+// Interpolated across edges; where three faces meet, the fourth texel is the mean of the others.
+template <class T, class Texel>
+__device__ T __treadle_seamless(T zero, const Texel *texels, int n, int face, float x, float y) {
+    x = x * n - 0.5f;
+    y = y * n - 0.5f;
+    int i = (int)floorf(x), j = (int)floorf(y);
+    int column = i < 0 ? 0 : i + 1 >= n ? 1 : -1, row = j < 0 ? 0 : j + 1 >= n ? 1 : -1;
+    int corner = column < 0 || row < 0 ? -1 : 2 * row + column;
+    // The texel of the corner does not exist; until it is replaced, it is the one on its own face.
+    T a = __treadle_texel_on_cube(zero, texels, n, face, corner == 0 ? i + 1 : i, corner == 0 ? j + 1 : j);
+    T b = __treadle_texel_on_cube(zero, texels, n, face, corner == 1 ? i : i + 1, corner == 1 ? j + 1 : j);
+    T c = __treadle_texel_on_cube(zero, texels, n, face, corner == 2 ? i + 1 : i, corner == 2 ? j : j + 1);
+    T d = __treadle_texel_on_cube(zero, texels, n, face, corner == 3 ? i : i + 1, corner == 3 ? j : j + 1);
+    if (corner >= 0) {
+        T mean = __treadle_mixed(__treadle_mixed(corner < 2 ? c : a, corner < 2 ? d : b, 0.5f),
+                               corner % 2 == 0 ? (corner < 2 ? b : d) : (corner < 2 ? a : c), 0.33333334f);
+        if (corner == 0)
+            a = mean;
+        if (corner == 1)
+            b = mean;
+        if (corner == 2)
+            c = mean;
+        if (corner == 3)
+            d = mean;
+    }
+    return __treadle_mixed(__treadle_mixed(a, b, __treadle_fraction(x)), __treadle_mixed(c, d, __treadle_fraction(x)),
+                           __treadle_fraction(y));
+}
+
 // The dimensions; whether there are layers, or 2 for the faces of cubes; the layer, the level, and three coordinates.
 template <class T>
 __device__ T tex1D(cudaTextureObject_t texture, float x) {
