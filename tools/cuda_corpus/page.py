@@ -117,7 +117,8 @@ for them: first figures, as a newcomer's own project would have them.
 _LATER = """### The same projects, later
 
 Counted again when some of what they showed was mended, and with GLM's own headers, which gsplat and
-diff-gaussian-rasterization include (`accept --include`).
+diff-gaussian-rasterization include (`accept --include`). Of gsplat a third of the files was counted
+again so far.
 
 """
 

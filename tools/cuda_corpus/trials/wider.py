@@ -1,4 +1,4 @@
-"""Beyond what was asked: inline PTX, tensor cores, asynchronous copies, cuRAND, sums by warps."""
+"""Beyond what was asked: inline PTX, tensor cores, asynchronous copies, sums by warps."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ from tools.cuda_corpus.spec import (
     Trial,
     filled,
     integers,
-    made,
     reals,
     result,
 )
@@ -73,32 +72,6 @@ _COPIES = tuple(
     for kind in ("SingleStage", "MultiStage", "LargeChunk", "MultiStageLargeChunk")
 )  # fmt: skip
 
-# --- cuRAND --------------------------------------------------------------------------------------
-
-_NAMES = (
-    "d", "v0", "v1", "v2", "v3", "v4", "has_extra", "has_extra_double", "extra", "unused",
-    "extra_low", "extra_high",
-)  # fmt: skip
-_XORWOW = np.dtype([(name, "u4") for name in _NAMES])
-_PI = f"{CONCEPTS}/MC_EstimatePiInlineP/src/piestimator.cu"
-
-
-def _states(rng: np.random.Generator) -> Any:
-    """States of 256 threads, all of them possible."""
-    found = np.zeros(256, _XORWOW)
-    for name in _NAMES[:6]:
-        found[name] = rng.integers(1, 1 << 32, 256)
-    return found
-
-
-_RANDOM = tuple(
-    Trial(
-        _PI, "computeValue", grid=2, block=128, template=(real,), shared=1024,
-        arguments=(result(2, dtype=np.uint32), made(_states), _u(4000)),
-    )
-    for real in (np.float32, np.float64)
-)  # fmt: skip
-
 # --- llm.c ---------------------------------------------------------------------------------------
 
 _BIAS, _CHANNELS = f"{FOLDER}/matmul_backward_bias.cu", 256
@@ -125,4 +98,4 @@ _SUMS = (
     ),
 )  # fmt: skip
 
-TRIALS = (*_PTX, *_TENSORS, *_COPIES, *_RANDOM, *_SUMS)
+TRIALS = (*_PTX, *_TENSORS, *_COPIES, *_SUMS)
