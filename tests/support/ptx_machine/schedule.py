@@ -99,8 +99,9 @@ class Schedule:
             try:
                 condition = code(block, threads)
             except MissingMembers as fault:
-                # In a structured program threads are together, but for those that wait alone.
-                together = self._program.structured and not self._parked
+                # In a structured program threads are together, but for those that wait alone, and
+                # where groups have turns.
+                together = self._program.structured and not self._parked and not self._fences
                 if self._stuck or (together and not isinstance(fault, NotYet)):
                     raise
                 if len(fault.go_on):
