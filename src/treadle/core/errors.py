@@ -75,10 +75,14 @@ class CompileError(TreadleError):
         return f"{self.span}: {self.message}" + (f"\n{shown}" if shown else "")
 
 
+_MOST_SHOWN = 20  # of several errors, as text
+
+
 class CompileErrors(CompileError):
     """Several things that are wrong with one source: `errors` has them in order.
 
-    As a `CompileError` its place is that of the first; as text it shows each with its line.
+    As a `CompileError` its place is that of the first; as text it shows each with its line, 20 at
+    most.
     """
 
     def __init__(self, errors: Sequence[CompileError]) -> None:
@@ -96,7 +100,9 @@ class CompileErrors(CompileError):
     def __str__(self) -> str:
         if len(self.errors) == 1:
             return str(self.errors[0])
-        return "\n\n".join([f"{len(self.errors)} errors", *map(str, self.errors)])
+        more = len(self.errors) - _MOST_SHOWN
+        shown = [f"{len(self.errors)} errors", *map(str, self.errors[:_MOST_SHOWN])]
+        return "\n\n".join([*shown, f"and {more} more"] if more > 0 else shown)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return CompileErrors, (self.errors,)

@@ -46,7 +46,7 @@ def cuda_module(
     access shared memory, as code written before `__syncwarp` expects; without it, compiling such
     code gives a WarpSynchronousWarning. Host code is skipped, and so are headers that are known to
     be for the host. Any other header that is not found is an error; `skip_missing_headers` skips
-    it, too. CompileErrors lists all syntax errors.
+    it, too. CompileErrors lists all that C++ forbids in the file, whatever is launched of it.
 
     `double="float"` gives `double` the bits of a float, for devices without float64: in variables,
     literals, `sizeof`, structs and arrays, and in CUDA's functions. It stays a type of its own for

@@ -9,9 +9,8 @@ from treadle.core.errors import CompileError
 
 
 def refused(declarations: str, body: str) -> str:
-    module = td.cuda_module(f"{declarations}\n__global__ void k(int *x) {{ {body} }}")
     with pytest.raises(CompileError) as caught:
-        module.k.source("ir")
+        td.cuda_module(f"{declarations}\n__global__ void k(int *x) {{ {body} }}").k.source("ir")
     return str(caught.value.message)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import treadle as td
-from treadle.core.errors import CompileError, CompileErrors
+from treadle.core.errors import CompileErrors
 
 SOURCE = """\
 ELSEWHERE __device__ int helper(int a) { return a + nothere; }
@@ -44,46 +44,47 @@ FOUND = [
     (9, "no member q"),
     (11, "missing is not declared"),
     (12, "type int has no member x"),
+    (13, "unreached is not declared"),
     (14, "no member r"),
     (18, "break is not in a loop"),
+    (21, "const char* does not convert to float"),
 ]
 
 
-def _listed(notes):
-    return [(note.span.line, note.reason) for note in notes]
+def test_opening_the_file_says_every_error_of_every_kernel():
+    with pytest.raises(CompileErrors) as caught:
+        td.cuda_module(SOURCE)
+    errors = caught.value.errors
+    assert [error.line for error in errors] == [line for line, _ in FOUND]
+    for error, (_, said) in zip(errors, FOUND, strict=True):
+        assert said in error.message
+    shown = str(caught.value)
+    assert shown.startswith(f"{len(FOUND)} errors\n\n<cuda source>:1:117: nothere is not declared")
+    assert "<cuda source>:9:14: a value of type float4 has no member q\n" in shown
+    assert "    9 |     o[i] = v.q;\n      |              ^" in shown
 
 
-def test_a_report_has_every_error_of_every_kernel():
-    report = td.cuda_module(SOURCE).report()
-    listed = _listed(report["bad"].refused)
-    assert [line for line, _ in listed] == [line for line, _ in FOUND]
-    for (_, reason), (_, said) in zip(listed, FOUND, strict=True):
-        assert said in reason
+# What kernels cannot have here is no error of the file, so the others run.
+REFUSED = """\
+__global__ void bad(float *o, double *p) {
+    o[0] = 1;
+    o[1] = p - (double *)o;
+    for (int k = 0; k < 3; k++) { throw 1; }
+    o[2] = 4;
+}
+__global__ void good(float *o) { o[threadIdx.x] = 3; }
+"""
+
+
+def test_a_report_and_a_launch_have_every_refusal():
+    module = td.cuda_module(REFUSED)
+    report = module.report()
+    lines = [note.span.line for note in report["bad"].refused]
+    assert lines == [3, 4]
     assert not report["good"].refused
-    assert [line for line, _ in _listed(report["one"].refused)] == [21]
-    assert report["made"].needs_arguments
-    shown = str(report)
-    assert "\n  refused   line 9: a value of type float4 has no member q\n" in shown
-    assert f"{'':12}    9 |     o[i] = v.q;\n{'':12}      |              ^\n" in shown
-
-
-def test_a_launch_says_the_same_and_the_others_run():
-    module = td.cuda_module(SOURCE)
     out = td.zeros(4, device="cpu")
     module.good[1, 4](out)
     assert out.tolist() == [3.0] * 4
     with pytest.raises(CompileErrors) as caught:
-        module.bad[1, 4](out, 4)
-    assert sorted(error.line for error in caught.value.errors) == [line for line, _ in FOUND]
-    assert str(caught.value).startswith("7 errors\n\n<cuda source>:4:17: undefined_function")
-    with pytest.raises(CompileError, match=r"^<cuda source>:21:38: a value of type const char"):
-        module.one[1, 1](out)
-    with pytest.raises(CompileErrors) as caught:
-        module.kernel("made", td.f32)[1, 1](out)
-    assert [error.message.split()[0] for error in caught.value.errors] == ["zork", "a"]
-
-
-def test_there_is_an_end():
-    statements = "\n".join(f"o[{k}] = o.x;" for k in range(50))
-    report = td.cuda_module(f"__global__ void k(float *o) {{\n{statements}\n}}").report()
-    assert [line for line, _ in _listed(report["k"].refused)] == list(range(2, 22))
+        module.bad[1, 4](out, td.zeros(1, dtype=td.f64, device="cpu"))
+    assert sorted(error.line for error in caught.value.errors) == lines

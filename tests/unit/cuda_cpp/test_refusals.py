@@ -133,7 +133,7 @@ MISTAKES = [
     ("a case without a switch", kernel("/**/case 1: ;"), "case and default must be directly in"),
     ("a value returned", kernel("/**/return 1;"), "k returns void, so a return has no value"),
     ("a kernel with a result", "__global__ int /**/k(int *x) { return 1; }",
-     "a kernel returns void"),
+     "k returns a value: a kernel returns void"),
     ("a void pointer followed", "__global__ void k(void *x) { /**/*x = 1; }",
      "cast it to another type"),
     ("a struct as a number", kernel("A a = {1}; x[0] /**/= a;", DERIVED),

@@ -132,9 +132,8 @@ __global__ void k(Rows p, int *out, int i) {{ {body} }}
     ],
 )
 def test_what_kernels_cannot_do_with_them(body, message):
-    module = td.cuda_module(BODIES.format(body=body))
     with pytest.raises(CompileError, match=message):
-        module.k.source("wgsl")
+        td.cuda_module(BODIES.format(body=body)).k.source("wgsl")
 
 
 def test_functions_as_template_arguments():

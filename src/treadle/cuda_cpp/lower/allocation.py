@@ -43,14 +43,14 @@ def new(cx: Context, node: tree.New) -> Value:
     """`new T(…)`, `new T[count]`, and `new (place) T(…)`."""
     type = resolve(cx, node.type)
     if isinstance(type, (ArrayOf, Void)):
-        raise cx.error(f"new {type}: give the length in brackets, new T[n]", node.span)
+        raise cx.wrong(f"new {type}: give the length in brackets, new T[n]", node.span)
     count: n.Expression | None = None
     if node.count is not None:
         count = cx.let(cast(number(cx, lower(cx, node.count), node.span)[0], ir.I32))
     if node.place is not None:
         found = pointer_of(cx, lower(cx, node.place))
         if found is None:
-            raise cx.error("new (place) takes a pointer", node.span)
+            raise cx.wrong("new (place) takes a pointer", node.span)
         pointer = as_pointer_to(found, type)
         _construct(cx, pointer, type, count, node)
         return pointer
@@ -116,7 +116,7 @@ def delete(cx: Context, node: tree.Delete) -> Value:
     value = lower(cx, node.operand)
     pointer = pointer_of(cx, value)
     if pointer is None:
-        raise cx.error(f"delete takes a pointer, not {describe(value)}", node.span)
+        raise cx.wrong(f"delete takes a pointer, not {describe(value)}", node.span)
     is_null = all(isinstance(one, NullTarget) for one in pointer.targets)
     if lifetime_of(pointer.to).ends and not is_null:
         if node.array:

@@ -64,7 +64,8 @@ def call_function(
     if not overloads:
         counts = sorted({len(one.parameters) for one in known})
         wanted = " or ".join(map(str, counts))
-        raise cx.error(f"{name} takes {wanted} arguments, not {len(values)}", span)
+        plural = "argument" if wanted == "1" else "arguments"
+        raise cx.wrong(f"{name} takes {wanted} {plural}, not {len(values)}", span)
     read = [_as_value(cx, value, span) for value in values]
     if explicit:
         read = _as_named(cx, read, explicit, span)
@@ -123,6 +124,9 @@ def _wanted_result(cx: Context, name: str, overload: Overload, read: Sequence[Rv
 def _as_value(cx: Context, value: Value, span: Span) -> Rvalue:
     if isinstance(getattr(value, "type", None), ClassType):
         value = cx.rules.call_conversion(cx, value, None, span) or value
+        type = getattr(value, "type", None)
+        if isinstance(type, ClassType) and type != DIM3:
+            raise cx.unfit(f"a number is expected here, not {describe(value)}", value, span)
     return rvalue(cx, value, span)
 
 
@@ -184,11 +188,11 @@ def _by_meeting(overloads: Sequence[Overload], meeting: ir.Scalar) -> Overload |
 def _operand(cx: Context, value: Rvalue, type: ir.Scalar | ir.Vector, span: Span) -> n.Expression:
     if isinstance(type, ir.Vector):
         if ir_type(value.type) != type:
-            raise cx.error(f"{cpp_type(type)} is expected here, not {describe(value)}", span)
+            raise cx.wrong(f"{cpp_type(type)} is expected here, not {describe(value)}", span)
         return value.expression
     number = underlying(value.type)
     if number is None:
-        raise cx.error(f"a number is expected here, not {describe(value)}", span)
+        raise cx.wrong(f"a number is expected here, not {describe(value)}", span)
     return cast(value.expression, type, span)
 
 
@@ -244,7 +248,7 @@ def extents(cx: Context, values: Sequence[Value], span: Span) -> Value:
     if len(values) == 1 and getattr(values[0], "type", None) in (DIM3, UINT3):
         return _of_extents(cx, values[0], DIM3, span)
     if len(values) > 3:
-        raise cx.error(f"dim3 takes up to 3 extents, not {len(values)}", span)
+        raise cx.wrong(f"dim3 takes up to 3 extents, not {len(values)}", span)
     parts = [
         rvalue(cx, convert(cx, value, DIM3.fields[0].type, span), span).expression
         for value in values
@@ -267,7 +271,7 @@ def vector(cx: Context, type: VectorType, values: Sequence[Value], span: Span) -
     if len(values) == 1 and type == UINT3 and getattr(values[0], "type", None) == DIM3:
         return _of_extents(cx, values[0], type, span)
     if len(values) not in (0, type.count):
-        raise cx.error(f"{type} takes {type.count} components, not {len(values)}", span)
+        raise cx.wrong(f"{type} takes {type.count} components, not {len(values)}", span)
     parts = [
         rvalue(cx, convert(cx, value, type.element, span), span).expression for value in values
     ] or [constant(0, type.element.scalar, span)] * type.count
@@ -288,4 +292,5 @@ def expect(cx: Context, name: str, values: Sequence[Value], *counts: int) -> Non
     """CompileError unless a call has one of these numbers of arguments."""
     if len(values) not in counts:
         wanted = " or ".join(map(str, counts))
-        raise cx.error(f"{name} takes {wanted} arguments, not {len(values)}")
+        plural = "argument" if wanted == "1" else "arguments"
+        raise cx.wrong(f"{name} takes {wanted} {plural}, not {len(values)}")

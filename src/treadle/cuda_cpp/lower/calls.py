@@ -123,7 +123,7 @@ def call(cx: Context, node: tree.Call) -> Value:
         made = _call_object(cx, function, node)
         if made is not None:
             return made
-        raise cx.error(f"{describe(function)} cannot be called", span)
+        raise cx.unfit(f"{describe(function)} cannot be called", function, span)
     operands = operands or operands_of(cx, node.arguments)
     if function.builtin:
         values = operands.emit(cx)
@@ -200,7 +200,14 @@ def _call_object(cx: Context, function: Value, node: tree.Call) -> Value | None:
     """`object(arguments)`: the object is evaluated before the arguments."""
     given = operands_of(cx, node.arguments)
     operands = Operands([function, *given.values], [[], *given.blocks])
-    return operator_call(cx, "()", operands, node.function.span)
+    span = node.function.span
+    made = operator_call(cx, "()", operands, span)
+    type = getattr(function, "type", None)
+    if made is None and isinstance(type, ClassType) and type.scope is not None:
+        known = type.scope.own("operator()")
+        if isinstance(known, Functions):  # none is viable, which is said here
+            resolve_overload(cx, "operator()", known.overloads, given.values, None, span)
+    return made
 
 
 def _receiver(cx: Context, function: FunctionSet, operands: Operands) -> Value | None:
@@ -230,11 +237,30 @@ def call_chosen(
         receiver = None
     elif receiver is None:
         receiver = this_object(cx)
+        name = chosen.declaration.name.text
+        if receiver is None and not _may_lack_object(chosen.overload.owner, name):
+            raise cx.wrong(
+                f"{name} is called on an object of {chosen.overload.owner}: name one, as in "
+                f"object.{name}(…)",
+                span,
+            )
     elif receiver is not None:
         receiver = _as_object(cx, receiver, span)
     if receiver is not None and chosen.overload.owner is not None:
         receiver = as_base(cx, receiver, chosen.overload.owner, span)
     return call_function(cx, chosen, values, receiver, span)
+
+
+def _may_lack_object(owner: Any, name: str) -> bool:
+    """Whether a function of a class may be called without an object: it may be declared static in
+    the class and defined outside of it, or belong to a lambda without captures."""
+    declaration = owner.declaration if isinstance(owner, ClassType) else None
+    return not isinstance(declaration, tree.StructDeclaration) or any(
+        isinstance(one, tree.FunctionDeclaration)
+        and one.name.text == name
+        and "static" in one.specifiers
+        for one in declaration.members
+    )
 
 
 def _as_object(cx: Context, receiver: Value, span: Span) -> Value:
@@ -287,14 +313,14 @@ def construct(cx: Context, type: CppType, values: Sequence[Value], span: Span) -
                 return from_list(cx, type, values[0].node, span)
             if len(values) == 1 and isinstance(getattr(values[0], "type", None), ClassType):
                 return convert(cx, values[0], type, span)
-            raise cx.error(f"{type} has no constructor: use {type}{{…}} for its fields", span)
+            raise cx.amiss(f"{type} has no constructor: use {type}{{…}} for its fields", span, type)
         cx.calls += 1
         place = uninitialized(cx, "made", type, (cx.path, "made", cx.calls), span)
         run_constructor(cx, place, type, values, span)
         made: Value = temporary(cx, place, type)
         return made
     if isinstance(type, (ArrayOf, Void)) or len(values) > 1:
-        raise cx.error(f"{type} cannot be constructed from {len(values)} values", span)
+        raise cx.wrong(f"{type} cannot be constructed from {len(values)} values", span)
     if not values:
         if isinstance(type, Pointer):
             return convert(cx, Rvalue(constant(0, ir.I32), VOID, literal_zero=True), type, span)
@@ -435,7 +461,7 @@ def _run_parts(
     given = frozenset(name.text for name, _ in declaration.initializers)
     if not any(_is_delegated(name, type) for name, _ in declaration.initializers):
         _default_parts(cx, place, type, given, span)
-    _run_initializers(inner, declaration, type, place)
+    run_initializers(inner, declaration, type, place)
     run_body(inner, _with_body(declaration), span)
 
 
@@ -476,7 +502,7 @@ def _default_parts(
                 run_constructor(cx, part, owner, [], span)
 
 
-def _run_initializers(
+def run_initializers(
     cx: Context, declaration: tree.FunctionDeclaration, type: ClassType, place: Value
 ) -> None:
     """Run the mem-initializers of a constructor: `: x(a), y{b}`."""
@@ -557,7 +583,7 @@ def _base_initializer(
         if base == given or (name.arguments is None and _own_name(base) == name.text):
             _construct_base(cx, place, base, arguments(cx, written, base), name.span)
             return
-    raise cx.error(f"{type} has no field or base {name.text}", name.span)
+    raise cx.wrong(f"{type} has no field or base {name.text}", name.span)
 
 
 # --- operators and conversions -------------------------------------------------------------------

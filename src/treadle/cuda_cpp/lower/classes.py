@@ -132,10 +132,10 @@ def _make(
         bases = []
         for written in declaration.bases:
             if isinstance(written, tree.PackExpansion):
-                raise cx.error("the length of this pack of bases is not known", written.span)
+                raise cx.wrong("the length of this pack of bases is not known", written.span)
             base = resolve(cx, written)
             if not isinstance(base, ClassType):
-                raise cx.error(f"{base} is not a class, so it cannot be a base", written.span)
+                raise cx.wrong(f"{base} is not a class, so it cannot be a base", written.span)
             bases.append(base)
             home.using_directives.append(base.scope)
         home.names["<bases>"] = tuple(bases)
@@ -288,16 +288,16 @@ def _add_field(cx: Context, member: tree.Declaration, members: list[Declared]) -
         type = Absent(error.message, error)
     inner = innermost(type)
     if isinstance(inner, Void):
-        raise cx.error(f"{member.name} cannot be void", member.span)
+        raise cx.wrong(f"{member.name} cannot be void", member.span)
     if isinstance(inner, ClassType) and inner.scope is None and inner != DIM3:
-        raise cx.error(f"{inner} contains itself: store an index of the other object", member.span)
+        raise cx.wrong(f"{inner} contains itself: store an index of the other object", member.span)
     width = None
     if member.bits is not None:
         width = constant_integer(cx, member.bits, "the width of a bit field")
         if not isinstance(type, (Arithmetic, EnumType)) or not _may_have_bits(type):
-            raise cx.error(f"{member.name} is a bit field of type {type}", member.span)
+            raise cx.wrong(f"{member.name} is a bit field of type {type}", member.span)
         if width < 0 or (width == 0 and member.name):
-            raise cx.error(f"{member.name} has {width} bits", member.span)
+            raise cx.wrong(f"{member.name} has {width} bits", member.span)
     members.append(Declared(member.name, type, width, _is_unsigned(cx, member.type)))
 
 

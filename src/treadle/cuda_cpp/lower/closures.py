@@ -24,6 +24,7 @@ from treadle.cuda_cpp.lower.values import (
     VALUES,
     ArrayValue,
     ChoiceLvalue,
+    Dependent,
     FunctionSet,
     Lvalue,
     MemoryTarget,
@@ -151,7 +152,7 @@ def _captures(cx: Context, node: tree.Lambda) -> Iterator[tuple[str, tuple[Value
         if one.name == "this":
             this = this_object(cx)
             if this is None:
-                raise cx.error("`this` is only captured in a method", one.span)
+                raise cx.wrong("`this` is only captured in a method", one.span)
             yield "this", (this, one.by_reference)
             continue
         if one.initializer is not None:
@@ -162,9 +163,8 @@ def _captures(cx: Context, node: tree.Lambda) -> Iterator[tuple[str, tuple[Value
             found = cx.scope.find(one.name)
             if isinstance(found, KnownValue):
                 continue  # a constant needs no capture
-            raise cx.error(
-                f"{one.name} is not a local variable, so it cannot be captured", one.span
-            )
+            error = cx.error if isinstance(found, Dependent) else cx.wrong
+            raise error(f"{one.name} is not a local variable, so it cannot be captured", one.span)
         yield one.name, (value, one.by_reference)
     if not node.default:
         return
@@ -188,7 +188,7 @@ def _initialized(cx: Context, capture: tree.Capture) -> Value:
     initializer = capture.initializer
     if isinstance(initializer, tree.InitializerList):
         if len(initializer.items) != 1:
-            raise cx.error(f"the capture {capture.name} takes one value", capture.span)
+            raise cx.wrong(f"the capture {capture.name} takes one value", capture.span)
         initializer = initializer.items[0]
     value = lower(cx, initializer)
     if isinstance(value, ArrayValue) and not capture.by_reference:

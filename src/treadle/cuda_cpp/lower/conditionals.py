@@ -79,7 +79,7 @@ def _connected(op: str, left: n.Expression, right: n.Expression, span: Span) -> 
 def lower_conditional(cx: Context, node: tree.Conditional, as_object: bool = False) -> Value:
     test = lower_condition(cx, node.condition)
     test = folded(test) if isinstance(test, (n.Binary, n.Unary, n.Constant)) else test
-    if isinstance(test, n.Constant):
+    if isinstance(test, n.Constant) and not cx.checks_all():
         if as_object:
             return lower_place(cx, node.if_true if test.value else node.if_false)
         return _chosen_already(cx, bool(test.value), node)
@@ -98,6 +98,7 @@ def lower_conditional(cx: Context, node: tree.Conditional, as_object: bool = Fal
     if pointer is None and isinstance(one, FunctionSet):
         pointer = cx.rules.function_pointer(cx, one, None, node.span)
     if pointer is not None:
+        _refuse_unlike(cx, one, other, node)
         return _conditional_pointer(cx, test, (first, one), (second, other), pointer.to, node)
     objects = isinstance(one, OBJECTS) and isinstance(other, OBJECTS) and not (first or second)
     wanted = as_object and getattr(one, "type", None) == getattr(other, "type", None)
@@ -194,9 +195,20 @@ def _common_of(cx: Context, one: Value, other: Value, node: tree.Conditional) ->
         return left
     if rank_of(cx, one, right) < IMPOSSIBLE:
         return right
-    raise cx.error(
-        f"the operands of ?: are {left} and {right}, which have no common type", node.span
+    raise cx.unfit(
+        f"the operands of ?: are {left} and {right}, which have no common type", one, node.span
     )
+
+
+def _refuse_unlike(cx: Context, one: Value, other: Value, node: tree.Conditional) -> None:
+    """CompileError for pointers to types of which neither converts to the other."""
+    left, right = decay(getattr(one, "type", VOID)), decay(getattr(other, "type", VOID))
+    if not isinstance(left, Pointer) or not isinstance(right, Pointer) or left == right:
+        return
+    if rank_of(cx, one, right) == rank_of(cx, other, left) == IMPOSSIBLE:
+        raise cx.wrong(
+            f"the operands of ?: are {left} and {right}, which have no common type", node.span
+        )
 
 
 def _conditional_pointer(
@@ -207,7 +219,11 @@ def _conditional_pointer(
     to: CppType,
     node: tree.Conditional,
 ) -> Value:
-    variable = declare_pointer(cx, "chosen", Pointer(to), (cx.path, id(node)), node.span)
+    const = any(
+        getattr(decay(getattr(v, "type", VOID)), "const", False) for _, v in (first, second)
+    )
+    type = Pointer(to, const)
+    variable = declare_pointer(cx, "chosen", type, (cx.path, id(node)), node.span)
     for block, value in (first, second):
         with cx.separate_block() as inside:
             inside.extend(block)

@@ -121,7 +121,7 @@ class _Image:
         elif _has_parts(type):
             self._list(type, offset, initializer)
         elif initializer.items:
-            raise self.cx.error(f"{len(initializer.items)} values for one {type}", initializer.span)
+            raise self.cx.wrong(f"{len(initializer.items)} values for one {type}", initializer.span)
 
     def _with_bits(self, type: ClassType, offset: int, node: tree.InitializerList) -> None:
         """A class with bit fields, each from an item of its own."""
@@ -129,7 +129,7 @@ class _Image:
         assert isinstance(struct, ir.Struct)
         names = [one.name for one in members]
         if len(node.items) > len(members) or not set(node.names) <= {None, *names}:
-            raise self.cx.error(f"{type} has no members for these values", node.span)
+            raise self.cx.wrong(f"{type} has no members for these values", node.span)
         given = dict(zip(names, node.items, strict=False))
         if any(node.names):
             given = {name or "": one for name, one in zip(node.names, node.items, strict=True)}
@@ -165,7 +165,7 @@ class _Image:
         rest = _RemainingItems(node.items)
         self._parts(type, offset, rest)
         if not rest.empty:
-            raise self.cx.error(
+            raise self.cx.wrong(
                 f"{len(node.items)} values for {type}, which has room for {rest.taken}", node.span
             )
 
@@ -197,7 +197,7 @@ class _Image:
         given = dict(zip(node.names, node.items, strict=True))
         for name in given:
             if name not in [one.name for one in fields]:
-                raise self.cx.error(f"{type} has no field {name or 'without a name'}", node.span)
+                raise self.cx.wrong(f"{type} has no field {name or 'without a name'}", node.span)
         for one, (part, place, default) in zip(fields, self._places(type, offset), strict=False):
             item = given.get(one.name, default)
             if item is not None:
@@ -266,7 +266,7 @@ class _Image:
 
     def _fits(self, came: int, most: int, type: CppType, span: Span) -> None:
         if came > most:
-            raise self.cx.error(f"{came} characters for {type}", span)
+            raise self.cx.wrong(f"{came} characters for {type}", span)
 
 
 def _literal(cx: Context, node: Any) -> tuple[int | float, Arithmetic] | None:

@@ -15,9 +15,11 @@ from treadle.cuda_cpp.lower.values import (
     PointerValue,
     Target,
     Value,
+    is_in_parts,
     same_object,
 )
 from treadle.cuda_cpp.program import LEVELS, QueuedKernel, Sampling
+from treadle.cuda_cpp.semantics.ill_formed import IllFormed
 from treadle.cuda_cpp.semantics.scopes import DeclaredType, Enumerator, Scope
 from treadle.cuda_cpp.semantics.types import (
     NUMBER_TYPES,
@@ -206,6 +208,9 @@ class Lowering:
     constant_calls: int = 0
     folding: int = 0  # depth of initializers of constants
     unevaluated: int = 0  # depth of unevaluated operands
+    checking: bool = False  # only types are checked, function by function (`checking.py`)
+    file: str = ""  # that the user opened
+    all_names: bool = False  # nothing but the file declares names of the function that is checked
     constants: int = 0  # depth of constant expressions
     literals: dict[Any, Any] = field(default_factory=dict)  # the literals of `const char *s = "…"`
     declared: tuple[str, int, CppType] | None = None  # a variable at its initializer, its scope
@@ -266,6 +271,20 @@ class Lowering:
         """An error at a location in the user's files."""
         return CompileError(message, span, self.texts.get(span.file))
 
+    def wrong(self, message: str, span: Span) -> IllFormed:
+        """The error of what C++ itself forbids."""
+        return IllFormed(message, span, self.texts.get(span.file))
+
+    def is_ours(self, declaration: Any) -> bool:
+        """Whether a declaration is one of our own headers."""
+        file: str = getattr(getattr(declaration, "span", None), "file", "")
+        return file.startswith("<") and file != self.file
+
+    @property
+    def calls_are_examples(self) -> bool:
+        """Whether a call gives some value of its type: its body is checked by itself."""
+        return self.checking and not self.constants and not self.folding
+
 
 @dataclass(slots=True)
 class Ending:
@@ -285,6 +304,7 @@ class Returns:
     reference: Any = None  # the object, if a reference is returned
     choices: list[Any] = field(default_factory=list)  # the objects, if there are several returns
     address: Any = None  # receives the address of a reference, in a function that calls itself
+    dependent: bool = False  # the type depends on a template parameter
     elided: str | None = None  # the variable that all returns name, which becomes the value
 
 
@@ -333,11 +353,51 @@ class Context:
         """The instance of the function, which has its own static variables."""
         return self.path[-1][0] if self.path else None
 
+    def checks_all(self) -> bool:
+        """Whether code that is never reached is checked, too."""
+        return self.lowering.calls_are_examples and not self.is_in_instance()
+
+    def is_in_template(self) -> bool:
+        """Whether the scope is in a template that is checked by itself."""
+        scope: Scope | None = self.scope
+        while scope is not None:
+            if scope.kind == "dependent":
+                return True
+            scope = scope.parent
+        return False
+
+    def is_in_instance(self) -> bool:
+        """Whether the scope is in an instance of a template."""
+        scope: Scope | None = self.scope
+        while scope is not None:
+            if scope.kind == "template":
+                return True
+            scope = scope.parent
+        return False
+
     # --- messages ---
 
     def error(self, message: str, span: Span | None = None) -> CompileError:
         """An error at a location in the user's files."""
         return self.lowering.error(message, span or self.span)
+
+    def wrong(self, message: str, span: Span | None = None) -> IllFormed:
+        """The error of what C++ itself forbids: it is reported when the file is opened. `error` is
+        for what kernels cannot have here."""
+        return self.lowering.wrong(message, span or self.span)
+
+    def unfit(self, message: str, value: Value, span: Span) -> CompileError:
+        """The error of a value of another type than is needed, which is C++'s own if the value has
+        a form that it has in C++, too."""
+        if is_in_parts(value):
+            return self.error(message, span)
+        return self.amiss(message, span, getattr(value, "type", None))
+
+    def amiss(self, message: str, span: Span, *types: Any) -> CompileError:
+        """The error of what C++ forbids for these types, unless one is a class of our own headers,
+        which may lack what NVIDIA's has."""
+        ours = any(self.lowering.is_ours(getattr(one, "declaration", None)) for one in types)
+        return (self.error if ours else self.wrong)(message, span)
 
     def note(self, kind: str, construct: str, reason: str = "", span: Span | None = None) -> None:
         """Add a note to the kernel's report."""

@@ -163,11 +163,11 @@ def rvalue(cx: Context, value: Value, span: Span) -> Rvalue:
         case Lvalue() | BitsLvalue() | BitFieldLvalue() | ChoiceLvalue() | ScatteredLvalue():
             if holds_array(value.type):
                 message = f"a {value.type} contains arrays: it is only copied as a whole"
-                raise cx.error(message, span)
+                raise cx.wrong(message, span)
             return load(cx, value, span)
     if isinstance(value, FunctionSet):
-        raise cx.error(f"the function {value.name} is not a value: call it with (…)", span)
-    raise cx.error(f"a number is needed here, not {describe(value)}", span)
+        raise cx.wrong(f"the function {value.name} is not a value: call it with (…)", span)
+    raise cx.unfit(f"a number is needed here, not {describe(value)}", value, span)
 
 
 def number(cx: Context, value: Value, span: Span) -> tuple[n.Expression, Arithmetic]:
@@ -175,13 +175,23 @@ def number(cx: Context, value: Value, span: Span) -> tuple[n.Expression, Arithme
     if isinstance(value, (*OBJECTS, Rvalue)):
         if isinstance(value.type, ClassType):
             value = cx.rules.call_conversion(cx, value, None, span) or value
+        if isinstance(getattr(value, "type", None), ClassType):
+            raise cx.unfit(f"a number is needed here, not {describe(value)}", value, span)
         read = rvalue(cx, value, span)
         type = underlying(read.type)
         if type is not None and isinstance(value, BitFieldLvalue):
             return _promoted_bits(value, read.expression, type, span)
         if type is not None:
             return read.expression, type
-    raise cx.error(f"a number is needed here, not {describe(value)}", span)
+    raise cx.unfit(f"a number is needed here, not {describe(value)}", value, span)
+
+
+def integer(cx: Context, value: Value, rule: str, span: Span) -> n.Expression:
+    """The value of an integer or unscoped enum. `rule` begins the message for others."""
+    expression, type = number(cx, value, span)
+    if type.scalar.is_float:
+        raise cx.wrong(f"{rule}, not by a {type}: cast it to int", span)
+    return expression
 
 
 def _promoted_bits(
@@ -203,7 +213,7 @@ def condition(cx: Context, value: Value, span: Span) -> n.Expression:
     pointer = pointer_of(cx, value)
     if pointer is not None or isinstance(value, Null):
         return is_not_null(cx, pointer, span)
-    if isinstance(value, (Text, SplitArray, ObjectAddress)):  # assert(holds && "a message")
+    if isinstance(value, (Text, SplitArray, ObjectAddress, FunctionSet)):  # f(holds && "a message")
         return n.TRUE
     expression, _ = number(cx, value, span)
     return as_bool(expression, span)
@@ -417,7 +427,15 @@ def convert(cx: Context, value: Value, type: CppType, span: Span) -> Value:
         return cx.rules.construct(cx, type, [value], span)
     if given == type:
         return value
-    raise cx.error(f"{describe(value)} does not convert to {type}{_hint(given, type)}", span)
+    raise _no_conversion(cx, value, type, span)
+
+
+def _no_conversion(cx: Context, value: Value, type: CppType, span: Span) -> CompileError:
+    given: CppType = getattr(value, "type", VOID)
+    message = f"{describe(value)} does not convert to {type}{_hint(given, type)}"
+    if str(given) == str(type):  # one of which was not complete where it was named
+        return cx.error(message, span)
+    return cx.amiss(message, span, given, type)
 
 
 def _in_parts(cx: Context, value: Value, type: CppType, span: Span) -> Value:
@@ -467,16 +485,23 @@ def _to_pointer(cx: Context, value: Value, type: Pointer, span: Span) -> Value:
         value = cx.rules.call_conversion(cx, value, type, span) or value
     pointer = pointer_of(cx, value)
     if pointer is None:
-        raise cx.error(f"{describe(value)} is not a pointer to {type.to}", span)
-    same = pointer.to == type.to or isinstance(type.to, Void) or isinstance(pointer.to, Void)
-    if not same and not derives(pointer.to, type.to):
-        raise cx.error(
+        raise cx.unfit(f"{describe(value)} is not a pointer to {type.to}", value, span)
+    to = completed(cx, Pointer(pointer.to))
+    assert isinstance(to, Pointer)
+    same = to.to == type.to or isinstance(type.to, Void) or isinstance(pointer.to, Void)
+    if not same and not derives(to.to, type.to):
+        alike = str(to.to) == str(type.to)  # one of which was not complete where it was named
+        raise (cx.error if alike else cx.wrong)(
             f"{describe(value)} is not a pointer to {type.to}: cast it to access its bytes", span
         )
     if isinstance(pointer.to, Void) and not isinstance(type.to, Void):
-        raise cx.error(f"a void pointer converts to {type} only by a cast", span)
+        raise cx.wrong(f"a void pointer converts to {type} only by a cast", span)
     if isinstance(type.to, ClassType) and derives(pointer.to, type.to):
         pointer = _base_pointer(cx, pointer, type.to)
+    if cx.lowering.checking and pointer.const and not type.const:
+        raise cx.wrong(
+            f"a {pointer.type} does not convert to {pointer.to}*: what it points to is const", span
+        )
     const = pointer.const or type.const
     return replace(as_pointer_to(pointer, type.to), const=const)
 
@@ -521,7 +546,7 @@ def refuse_lost_const(cx: Context, written: object, value: Value, span: Span) ->
     if loses_const(written, value):
         pointer = pointer_of(cx, value)
         assert pointer is not None
-        raise cx.error(
+        raise cx.wrong(
             f"a {pointer.type} does not convert to {pointer.to}*: what it points to is const", span
         )
 
@@ -555,11 +580,18 @@ def explicit_cast(cx: Context, value: Value, type: CppType, style: str, span: Sp
         if type == BOOL:
             return Rvalue(condition(cx, value, span), BOOL)
         return address_as_number(cx, pointer, type, span)
+    numbers = isinstance(type, Arithmetic) and isinstance(given, Arithmetic) and given != type
+    if style == "reinterpret_cast" and numbers:
+        raise cx.wrong(
+            f"reinterpret_cast does not convert {describe(value)} to {type}: use static_cast for "
+            "its value, or __float_as_int and its like for its bits",
+            span,
+        )
     if isinstance(type, EnumType) or (isinstance(given, EnumType) and isinstance(type, Arithmetic)):
         read = rvalue(cx, value, span)
         scalar = ir_type(type)
         if not isinstance(scalar, ir.Scalar) or not isinstance(read.expression.type, ir.Scalar):
-            raise cx.error(f"{describe(value)} cannot be cast to {type}", span)
+            raise cx.unfit(f"{describe(value)} cannot be cast to {type}", value, span)
         return Rvalue(cast(read.expression, scalar, span), type)
     return convert(cx, value, type, span)
 
@@ -571,7 +603,7 @@ def _cast_reference(cx: Context, value: Value, type: Reference, style: str, span
         value = cx.rules.call_conversion(cx, value, type.to, span) or value
         given = getattr(value, "type", VOID)
     if given != type.to and not isinstance(value, (*OBJECTS, ArrayValue)):
-        raise cx.error(f"{describe(value)} cannot be cast to {type}", span)
+        raise cx.unfit(f"{describe(value)} cannot be cast to {type}", value, span)
     if given != type.to and style != "reinterpret_cast" and derives(given, type.to):
         value = as_base(cx, value, type.to, span)
     elif given != type.to:
@@ -615,6 +647,24 @@ def without_const(value: Value) -> Value:
     return value
 
 
+def _refuse_static_cast(
+    cx: Context, value: Value, pointer: PointerValue | None, type: Pointer, span: Span
+) -> None:
+    """CompileError for a static_cast to a pointer that only a reinterpret_cast does."""
+    given = decay(getattr(value, "type", VOID))
+    related = pointer is not None and (
+        pointer.to == type.to
+        or isinstance(pointer.to, (Void, FunctionOf))
+        or isinstance(type.to, Void)
+        or derives(pointer.to, type.to)
+        or derives(type.to, pointer.to)
+    )
+    if isinstance(given, Arithmetic) or (isinstance(given, Pointer) and pointer and not related):
+        raise cx.wrong(
+            f"static_cast does not convert {describe(value)} to {type}: use reinterpret_cast", span
+        )
+
+
 def _cast_to_pointer(cx: Context, value: Value, type: Pointer, style: str, span: Span) -> Value:
     if isinstance(value, Null) or (isinstance(value, Rvalue) and value.literal_zero):
         return PointerValue((NullTarget(),), ZERO, unit_of(type.to), type.to)
@@ -623,6 +673,8 @@ def _cast_to_pointer(cx: Context, value: Value, type: Pointer, style: str, span:
         if isinstance(pointed, (PointerVariable, ParameterPointer)):
             return ObjectAddress(replace(pointed, to=type.to.to))
     pointer = value.pointer if isinstance(value, Address) else pointer_of(cx, value)
+    if style == "static_cast":
+        _refuse_static_cast(cx, value, pointer, type, span)
     if pointer is None and isinstance(getattr(value, "type", None), (Arithmetic, EnumType)):
         read, type_ = number(cx, value, span)
         if type_.scalar.is_integer:
@@ -664,7 +716,7 @@ def _refuse_other_size(cx: Context, given: CppType, to: CppType, span: Span) -> 
 
 def difference(cx: Context, left: PointerValue, right: PointerValue, span: Span) -> n.Expression:
     """`left - right` in elements, as a 64-bit number."""
-    if not set(left.targets) & set(right.targets):
+    if not (set(left.targets) & set(right.targets) or cx.lowering.checking):
         raise cx.error("these pointers point into different arrays, so they have no distance", span)
     one, other = same_steps(cx, left, right)
     steps = minus(one.offset, other.offset)

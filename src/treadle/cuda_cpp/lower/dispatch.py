@@ -13,14 +13,17 @@ from treadle.cuda_cpp.lower.conversions import (
 )
 from treadle.cuda_cpp.lower.values import (
     FunctionSet,
+    Lvalue,
     Rvalue,
     Value,
 )
 from treadle.cuda_cpp.semantics.types import (
     VOID,
+    Arithmetic,
     CppType,
 )
 from treadle.cuda_cpp.syntax import tree
+from treadle.cuda_cpp.syntax.walk import walk_tree
 from treadle.ir import nodes as n
 
 
@@ -49,8 +52,19 @@ def constant_rvalue(cx: Context, expression: Any, what: str) -> Rvalue:
         cx.lowering.constants -= 1
     result = evaluate(emitted, value.expression, cx.lowering.functions, cx.memories)
     if not isinstance(result, n.Constant):
-        raise cx.error(f"{what} must be known when the kernel is compiled", expression.span)
+        raise _unknown_constant(cx, expression, f"{what} must be known when the kernel is compiled")
     return Rvalue(result, value.type)
+
+
+def _unknown_constant(cx: Context, expression: Any, message: str) -> CompileError:
+    """The error of what is no constant expression, as far as can be evaluated here. C++ forbids it
+    if it has the value of a variable that may change."""
+    for node in () if cx.is_in_template() else walk_tree(expression):
+        if isinstance(node, tree.Name) and not node.scope:
+            found = cx.scope.find(node.text)
+            if isinstance(found, Lvalue) and not found.const and isinstance(found.type, Arithmetic):
+                return cx.wrong(f"{message}, and {node.text} is a variable", expression.span)
+    return cx.error(message, expression.span)
 
 
 def constant_value(cx: Context, expression: Any, what: str) -> bool | int | float:
@@ -83,6 +97,6 @@ def static_assert(cx: Context, node: tree.StaticAssert) -> None:
         cx.note("noted", "static_assert", f"not checked: {error.message}", node.span)
         return
     if not holds:
-        raise cx.error(
+        raise cx.wrong(
             f"static_assert failed: {node.message or 'its condition is false'}", node.span
         )

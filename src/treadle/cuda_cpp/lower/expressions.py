@@ -10,7 +10,7 @@ from treadle.core.source import Span
 from treadle.cuda_cpp.lower import allocation, builtin_names
 from treadle.cuda_cpp.lower.arithmetic import constant
 from treadle.cuda_cpp.lower.calls import call, construct, operator_call
-from treadle.cuda_cpp.lower.classes import find_bits, find_field, has_field
+from treadle.cuda_cpp.lower.classes import find_bits, find_field, has_field, is_const_field
 from treadle.cuda_cpp.lower.closures import (
     is_closure,
     is_static,
@@ -39,6 +39,7 @@ from treadle.cuda_cpp.lower.names import (
     known_entity,
     lookup,
     named_type,
+    refuse_later,
     resolve,
     scope_of,
 )
@@ -62,14 +63,17 @@ from treadle.cuda_cpp.lower.values import (
     TypeValue,
     Value,
     VoidValue,
+    as_const,
 )
 from treadle.cuda_cpp.lower.variables import global_variable
+from treadle.cuda_cpp.semantics.early_errors import may_be_foreign
 from treadle.cuda_cpp.semantics.scopes import (
     DeclaredType,
     Functions,
     GlobalVariable,
     HostEntity,
     KnownValue,
+    Namespace,
     Scope,
     TypeEntity,
 )
@@ -122,7 +126,7 @@ def lower_integer(cx: Context, node: tree.IntegerLiteral) -> Value:
         if node.value < 1 << (type.scalar.bits - type.scalar.is_signed):
             made = n.Constant(node.value, type.scalar, node.span)
             return Rvalue(made, type, literal_zero=node.value == 0)
-    raise cx.error(f"{node.value} does not fit any integer type", node.span)
+    raise cx.wrong(f"{node.value} does not fit any integer type", node.span)
 
 
 def _unsigned_name(name: str) -> str:
@@ -157,6 +161,8 @@ def lower_name(cx: Context, node: tree.Name) -> Value:
     entity: Any = _find_value(cx, node)
     if entity is None:
         return _builtin(cx, node)
+    if cx.lowering.checking and not builtin_names.is_known(node.text):
+        refuse_later(cx, entity, node)
     match entity:
         case Functions(overloads=overloads):
             return FunctionSet(node.text, tuple(overloads), arguments=node.arguments)
@@ -204,8 +210,9 @@ def _find_value(cx: Context, node: tree.Name) -> Any:
             type = scope.names.get("<class>")
             if isinstance(type, ClassType) and has_field(type, node.text):
                 if this is None:
-                    raise cx.error(f"{node.text} is a member: capture `this`", node.span)
-                return member_of(cx, this, node, node.span)
+                    raise cx.wrong(_without_object(cx, node, in_lambda), node.span)
+                found = member_of(cx, this, node, node.span)
+                return as_const(found) if is_const_field(type, node.text) else found
             if is_closure(type):
                 in_lambda = True
                 this = this_object(cx)
@@ -217,11 +224,17 @@ def _find_value(cx: Context, node: tree.Name) -> Any:
     return None
 
 
+def _without_object(cx: Context, node: tree.Name, in_lambda: bool) -> str:
+    if in_lambda:
+        return f"{node.text} is a member: capture `this`"
+    return f"{node.text} is a member of each object, and {cx.name} is static: it has no object"
+
+
 def _refuse_uncaptured(cx: Context, found: Any, node: tree.Name) -> None:
     """CompileError for a local variable that a lambda uses without a capture."""
     is_variable = isinstance(found, VALUES) and not isinstance(found, FunctionSet)
     if is_variable and not is_static(cx, found):
-        raise cx.error(
+        raise cx.wrong(
             f"{node.text} is not captured by this lambda: write [{node.text}] for a copy, or "
             f"[&{node.text}] for the variable itself",
             node.span,
@@ -252,13 +265,39 @@ def _builtin(cx: Context, node: tree.Name) -> Value:
     if builtin_names.is_function(node.text):
         return FunctionSet(node.text, (), builtin=True, arguments=node.arguments)
     spelled = "::".join([*(part.text for part in node.scope), node.text])
-    raise cx.error(builtin_names.unknown(spelled), node.span)
+    if node.scope:
+        _refuse_qualified(cx, node)
+    known_as = cx.scope.all_names() if cx.lowering.checking and not node.scope else ()
+    # A call in a template may be of a function that is found by its arguments.
+    own = cx.lowering.declared  # in a variable's own initializer
+    sure = cx.lowering.all_names and not (node.scope or may_be_foreign(node.text))
+    sure = sure and not (own and own[:2] == (node.text, id(cx.scope)))
+    error = cx.wrong if sure and not cx.is_in_template() else cx.error
+    raise error(builtin_names.unknown(spelled, known_as), node.span)
+
+
+def _refuse_qualified(cx: Context, node: tree.Name) -> None:
+    """CompileError for `A::x` that a class of the file does not have, or has only in objects."""
+    home = scope_of(cx, node.scope)
+    type = None if home is None else home.names.get("<class>")
+    if home is not None and home.parent is not None:
+        of_enum = home.parent.names.get(f"<enum>{home.name}")
+        if isinstance(of_enum, Namespace) and of_enum.scope is home:
+            raise cx.wrong(f"the enum {home.name} has no enumerator {node.text}", node.span)
+    if not isinstance(type, ClassType):
+        return
+    if has_field(type, node.text):
+        raise cx.wrong(
+            f"{node.text} is a member of each object of {type}: name one, as in object.{node.text}",
+            node.span,
+        )
+    raise cx.amiss(f"{type} has no member {node.text}", node.span, type)
 
 
 def lower_this(cx: Context, node: tree.This) -> Value:
     this = this_object(cx)
     if this is None:
-        raise cx.error("`this` is only allowed in a method, or if it is captured", node.span)
+        raise cx.wrong("`this` is only allowed in a method, or if it is captured", node.span)
     return address_of(cx, this, node.span)
 
 
@@ -294,7 +333,7 @@ def _changed(cx: Context, node: Any, span: Span) -> Value:
     value = lower_place(cx, node)
     type = value.type if isinstance(value, Rvalue) else None
     if isinstance(node, tree.Name) and isinstance(type, (Arithmetic, EnumType)):
-        raise cx.error(f"{node.text} is const, so it cannot be assigned to", span)
+        raise cx.wrong(f"{node.text} is const, so it cannot be assigned to", span)
     return value
 
 
@@ -383,7 +422,7 @@ def _cast(cx: Context, node: tree.Cast) -> Value:
 
 def _construct(cx: Context, node: tree.Construct) -> Value:
     if is_auto(node.type):
-        raise cx.error("auto is not a type that can be constructed", node.span)
+        raise cx.wrong("auto is not a type that can be constructed", node.span)
     type = resolve(cx, node.type)
     if node.braces:
         listed = tree.InitializerList(node.arguments, (), node.span)
@@ -417,7 +456,7 @@ def _size_of(cx: Context, node: tree.SizeOf) -> Value:
     else:
         type = type_of(cx, node.operand)
     if isinstance(type, Void):
-        raise cx.error(f"{node.op} of void, or of what is not an object", node.span)
+        raise cx.wrong(f"{node.op} of void, or of what is not an object", node.span)
     try:
         size = size_of(type) if node.op == "sizeof" else align_of(type)
     except NoLayout as reason:
@@ -442,9 +481,9 @@ def _offset_of(cx: Context, node: tree.OffsetOf) -> Value:
             case _:
                 name, inner, at = "", VOID, 0
         if isinstance(inner, ClassType) and find_bits(inner, name) is not None:
-            raise cx.error(f"{name} is bits of a word, which has no offset", node.span)
+            raise cx.wrong(f"{name} is bits of a word, which has no offset", node.span)
         if not isinstance(inner, ClassType) or (found := find_field(inner, name)) is None:
-            raise cx.error(f"{inner} has no member {name}", node.span)
+            raise cx.wrong(f"{inner} has no member {name}", node.span)
         owner: CppType = inner
         for one in (*found[0], found[1]):
             struct = ir_type(owner)

@@ -58,7 +58,7 @@ def function_pointer(cx: Context, value: Value, wanted: CppType | None, span: Sp
             cx, functions.name, functions.overloads, values, functions.arguments, span
         )
         if chosen.types != wanted.parameters:
-            raise cx.error(f"{functions.name} is no {wanted}", span)
+            raise cx.wrong(f"{functions.name} is no {wanted}", span)
     else:
         chosen = _only(cx, functions, span)
     result = result_type(cx, chosen)
@@ -72,9 +72,9 @@ def function_pointer(cx: Context, value: Value, wanted: CppType | None, span: Sp
 def _of_closure(cx: Context, value: Value, span: Span) -> FunctionSet:
     type = getattr(value, "type", None)
     if not isinstance(type, ClassType) or not is_closure(type):
-        raise cx.error(f"{describe(value)} is not a function, nor a pointer to one", span)
+        raise cx.wrong(f"{describe(value)} is not a function, nor a pointer to one", span)
     if type.fields:
-        raise cx.error("a lambda with captures does not convert to a pointer to a function", span)
+        raise cx.wrong("a lambda with captures does not convert to a pointer to a function", span)
     found = type.scope.names["operator()"]
     assert isinstance(found, Functions)
     return FunctionSet("operator()", tuple(found.overloads))
@@ -148,14 +148,15 @@ def call_pointer(
     type = pointer.to
     assert isinstance(type, FunctionOf)
     if len(values) != len(type.parameters):
-        raise cx.error(f"{type} takes {len(type.parameters)} arguments, not {len(values)}", span)
+        raise cx.wrong(f"{type} takes {len(type.parameters)} arguments, not {len(values)}", span)
     functions = [
         (number, target)
         for number, target in enumerate(pointer.targets)
         if isinstance(target, FunctionTarget)
     ]
     if not functions:
-        if cx.lowering.facts.changed or cx.lowering.unevaluated:  # the next run has targets
+        lowering = cx.lowering  # the next run has targets
+        if lowering.facts.changed or lowering.unevaluated or lowering.checking:
             if isinstance(type.result, Void):
                 return VoidValue(VOID)
             return Rvalue(zero_of(ir_type(type.result), span), type.result)

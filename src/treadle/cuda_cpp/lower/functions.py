@@ -14,6 +14,7 @@ from typing import Any
 from treadle.core.source import Span
 from treadle.cuda_cpp.lower import builtin_names
 from treadle.cuda_cpp.lower.arithmetic import folded, zero_of
+from treadle.cuda_cpp.lower.closures import is_closure
 from treadle.cuda_cpp.lower.context import (
     MOST_CONSTANT_CALLS,
     MOST_INLINED,
@@ -22,8 +23,9 @@ from treadle.cuda_cpp.lower.context import (
     NotPure,
     Returns,
 )
-from treadle.cuda_cpp.lower.conversions import convert, rvalue
+from treadle.cuda_cpp.lower.conversions import convert, refuse_lost_const, rvalue
 from treadle.cuda_cpp.lower.dispatch import lower
+from treadle.cuda_cpp.lower.examples import example_result
 from treadle.cuda_cpp.lower.initializers import from_list
 from treadle.cuda_cpp.lower.inlining import inline, single_return
 from treadle.cuda_cpp.lower.names import is_const
@@ -48,6 +50,7 @@ from treadle.cuda_cpp.semantics.types import (
     ClassType,
     CppType,
     EnumType,
+    Pointer,
     Reference,
     VectorType,
     Void,
@@ -75,6 +78,8 @@ def call_function(
     result = result_type(cx, chosen)
     if cx.lowering.unevaluated and result is not None:
         return example_of(result, span)
+    if cx.lowering.calls_are_examples and result is not None and not _is_known(chosen, values):
+        return _checked(cx, chosen, values, result, span)
     if declaration.body is None:
         raise cx.error(_no_body(declaration), span)
     facts = cx.lowering.facts
@@ -82,7 +87,7 @@ def call_function(
     instance = (id(declaration), known, _arguments_around(chosen.scope))
     if cx.lowering.unevaluated and instance in facts.results:
         return example_of(facts.results[instance], span)
-    is_constant = _is_constant(declaration, values)
+    is_constant = _is_constant_call(declaration, values)
     recursive = not is_constant and calls_itself(cx, instance)
     if recursive is None:
         if result is None or holds_array(result):  # of which there is no example
@@ -101,6 +106,33 @@ def call_function(
     return inline(cx, chosen, arguments, receiver, result, instance, span)
 
 
+def _is_known(chosen: Candidate, values: Sequence[Value]) -> bool:
+    """Whether a call must be made to check types: its value may be needed, or its body is checked
+    with it."""
+    if is_closure(chosen.overload.owner):
+        return True
+    return "constexpr" in chosen.declaration.specifiers and all(map(_is_constant, values))
+
+
+def _is_constant(value: Value) -> bool:
+    return isinstance(value, Rvalue) and isinstance(folded(value.expression), n.Constant)
+
+
+def _checked(
+    cx: Context, chosen: Candidate, values: Sequence[Value], result: CppType, span: Span
+) -> Value:
+    """The value of a call whose body is checked by itself."""
+    parameters = chosen.declaration.parameters
+    # Deduction has no const of what pointers point to.
+    templated = bool(chosen.declaration.template or _arguments_around(chosen.scope))
+    for parameter, type, value in zip(parameters, chosen.types, values, strict=False):
+        if not isinstance(type, Reference) and not (templated and isinstance(type, Pointer)):
+            refuse_lost_const(cx, parameter.type, value, span)
+            convert(cx, value, type, span)
+    made: Value = example_result(cx, result, span)
+    return made
+
+
 def _arguments_around(scope: Scope | None) -> tuple[Any, ...]:
     """The arguments of the templates around a function: each instance of a class template has its
     own methods, from the same tree."""
@@ -111,11 +143,9 @@ def _arguments_around(scope: Scope | None) -> tuple[Any, ...]:
     return tuple(found)
 
 
-def _is_constant(declaration: tree.FunctionDeclaration, values: Sequence[Value]) -> bool:
+def _is_constant_call(declaration: tree.FunctionDeclaration, values: Sequence[Value]) -> bool:
     """Whether a call is of a constexpr function with constant arguments."""
-    return "constexpr" in declaration.specifiers and all(
-        isinstance(one, Rvalue) and isinstance(folded(one.expression), n.Constant) for one in values
-    )
+    return "constexpr" in declaration.specifiers and all(map(_is_constant, values))
 
 
 def refuse_depth(

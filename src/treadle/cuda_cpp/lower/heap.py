@@ -33,7 +33,7 @@ def free(cx: Context, values: Sequence[Value], node: tree.Call) -> Value:
         return VoidValue(VOID)
     pointer = pointer_of(cx, values[0]) if len(values) == 1 else None
     if pointer is None:
-        raise cx.error("free takes a pointer")
+        raise cx.wrong("free takes a pointer")
     return give_back(cx, pointer, cx.span)
 
 

@@ -65,7 +65,7 @@ def from_list(cx: Context, type: CppType, node: tree.InitializerList, span: Span
             return convert(cx, lower(cx, only), type, span)
         items = _items_in_order(cx, [type.element] * len(node.items), node.items)
         if len(items) > type.count:
-            raise cx.error(f"{len(items)} values for a {type}", span)
+            raise cx.wrong(f"{len(items)} values for a {type}", span)
         parts = [rvalue(cx, one, span).expression for one in items]
         parts += [constant(0, type.element.scalar)] * (type.count - len(parts))
         return Rvalue(n.Construct(tuple(parts), ir_type(type), span), type)
@@ -76,11 +76,11 @@ def from_list(cx: Context, type: CppType, node: tree.InitializerList, span: Span
             return cx.rules.construct(cx, type, arguments(cx, node.items, type), span)
         return _aggregate(cx, type, node, span)
     if isinstance(type, ArrayOf):
-        raise cx.error("a braced list initializes an array only in its declaration", span)
+        raise cx.wrong("a braced list initializes an array only in its declaration", span)
     if not node.items:
         return convert(cx, Rvalue(constant(0, ir.I32), INT, literal_zero=True), type, span)
     if len(node.items) > 1:
-        raise cx.error(f"{len(node.items)} values for one {type}", span)
+        raise cx.wrong(f"{len(node.items)} values for one {type}", span)
     if not node.braces and not isinstance(node.items[0], tree.InitializerList):
         return convert(cx, lower(cx, node.items[0]), type, node.span)
     return _item(cx, type, node.items[0])
@@ -128,7 +128,7 @@ def refuse_narrowing(cx: Context, value: Value, type: CppType, span: Span) -> No
         return
     if holds(type, given, known.value):
         return
-    raise cx.error(
+    raise cx.wrong(
         f"{known.value} in braces does not convert to {type} unchanged (narrowing): write "
         f"another number, or cast it, as in ({type})",
         span,
@@ -178,9 +178,9 @@ def _named(
             if position < 0 <= inner:  # a member of an anonymous member
                 position, item = inner, tree.InitializerList((item,), (name,), node.span)
             if position < 0:
-                raise cx.error(f"{type} has no field {name}", node.span)
+                raise cx.wrong(f"{type} has no field {name}", node.span)
         if position >= len(fields):
-            raise cx.error(f"{len(items)} values for {type}, which has {len(fields)}", node.span)
+            raise cx.wrong(f"{len(items)} values for {type}, which has {len(fields)}", node.span)
         found[fields[position].name] = item
         position += 1
     return found
@@ -390,7 +390,7 @@ def refer(cx: Context, place: Value, field: Field, item: Any, span: Span) -> Non
     if isinstance(item, tree.InitializerList) and len(item.items) == 1:
         item = item.items[0]
     if item is None or isinstance(item, tree.InitializerList):
-        raise cx.error(f"the reference {field.name} is not initialized", span)
+        raise cx.wrong(f"the reference {field.name} is not initialized", span)
     assert isinstance(field.type, Reference)
     assert isinstance(place, SplitStruct)
     place.fields[field.name] = bind_reference(cx, field.type, lower_place(cx, item), span)
@@ -402,7 +402,7 @@ def _fill_array(
     assert type.length is not None
     items = braced(cx, type, node).items
     if len(items) > type.length:
-        raise cx.error(f"{len(items)} values for an array of {type.length}", span)
+        raise cx.wrong(f"{len(items)} values for an array of {type.length}", span)
     for at, item in enumerate(items):
         part = subscript(cx, place, constant(at, ir.I32), span)
         if isinstance(item, tree.InitializerList):

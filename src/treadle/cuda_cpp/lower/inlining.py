@@ -15,8 +15,10 @@ from treadle.cuda_cpp.lower.context import (
     Returns,
 )
 from treadle.cuda_cpp.lower.conversions import (
+    IMPOSSIBLE,
     OBJECTS,
     convert,
+    rank_of,
     refuse_lost_const,
     rvalue,
 )
@@ -40,6 +42,7 @@ from treadle.cuda_cpp.lower.values import (
     Value,
     VoidValue,
     as_const,
+    describe,
     is_prvalue,
     with_category,
 )
@@ -301,9 +304,15 @@ def _returned_type(cx: Context, node: tree.Return) -> CppType:
 def lower_return(cx: Context, node: tree.Return) -> None:
     """`return value;` in a function or kernel."""
     type = cx.returns.type
+    if cx.returns.dependent:
+        if node.value is not None and not isinstance(node.value, tree.InitializerList):
+            lower(cx, node.value)
+        return
     if cx.returns.place is _DEDUCING:
         raise _FirstReturn(_returned_type(cx, node))
     if node.value is None:
+        if type is not None and not isinstance(type, Void):
+            raise cx.wrong(f"{cx.name} returns {type}, so a return needs a value", node.span)
         cx.end_from(1)
         cx.emit(n.Return(None, node.span))
         return
@@ -317,17 +326,19 @@ def _return_value(cx: Context, node: tree.Return, written: Any, type: CppType | 
         assert type is not None
         value = from_list(cx, type, written, node.span)
     else:
-        value = lower(cx, written)
+        value = (lower_place if isinstance(type, Reference) else lower)(cx, written)
         if isinstance(written, tree.Name) and not isinstance(type, Reference):
             value = _moved(cx, written, value)
             if written.text == cx.returns.elided and is_local(cx, value):
                 kept = value
     if isinstance(type, Void):
         if not isinstance(getattr(value, "type", VOID), Void):
-            raise cx.error(f"{cx.name} returns void, so a return has no value", node.span)
+            raise cx.wrong(f"{cx.name} returns void, so a return has no value", node.span)
         cx.end_from(1)
         cx.emit(n.Return(None, node.span))
     elif isinstance(type, Reference):
+        if cx.lowering.checking and not (type.const or type.rvalue):
+            _refuse_other_reference(cx, type, value, node)
         with cx.outermost():
             if cx.returns.address is not None:
                 _return_address(cx, cx.returns.address, value, node)
@@ -356,6 +367,14 @@ def _return_value(cx: Context, node: tree.Return, written: Any, type: CppType | 
 def _return_address(cx: Context, place: Any, value: Value, node: tree.Return) -> None:
     """Return a reference as a pointer, from a function that calls itself."""
     assign_pointer(cx, place, address(cx, value, node.span), node.span)
+
+
+def _refuse_other_reference(cx: Context, type: Reference, value: Value, node: tree.Return) -> None:
+    """CompileError for a result that a reference cannot refer to."""
+    if rank_of(cx, with_category(value, "lvalue"), type) == IMPOSSIBLE:
+        raise cx.unfit(
+            f"{cx.name} returns {type}, which cannot refer to {describe(value)}", value, node.span
+        )
 
 
 def _add_choice(cx: Context, type: Reference, value: Value, node: tree.Return) -> None:

@@ -54,9 +54,9 @@ def launch(cx: Context, node: tree.Call) -> Value:
     span = node.span
     function = lower(cx, node.function)
     if not isinstance(function, FunctionSet) or function.builtin:
-        raise cx.error(f"{describe(function)} is not a kernel, so it cannot be launched", span)
+        raise cx.wrong(f"{describe(function)} is not a kernel, so it cannot be launched", span)
     if not 2 <= len(node.configuration) <= 4:
-        raise cx.error("a launch has a grid and a block: kernel<<<grid, block>>>(…)", span)
+        raise cx.wrong("a launch has a grid and a block: kernel<<<grid, block>>>(…)", span)
     grid, block = (extents(cx, [lower(cx, one)], span) for one in node.configuration[:2])
     shared: n.Expression = constant(0, ir.U32)
     if len(node.configuration) > 2:
@@ -67,7 +67,7 @@ def launch(cx: Context, node: tree.Call) -> Value:
     )
     declaration = chosen.declaration
     if "global" not in declaration.specifiers:
-        raise cx.error(f"{function.name} is not a kernel (__global__), so it is called", span)
+        raise cx.wrong(f"{function.name} is not a kernel (__global__), so it is called", span)
     words: list[tuple[n.Expression, n.Expression]] = []
     types: list[ir.Type | None] = []
     for value, type in zip(values, chosen.types, strict=True):

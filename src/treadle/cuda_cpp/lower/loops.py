@@ -24,6 +24,7 @@ from treadle.cuda_cpp.lower.variables import declare as declare_variable
 from treadle.cuda_cpp.semantics.types import (
     CHAR,
     STRING,
+    Arithmetic,
     ArrayOf,
     ClassType,
     CppType,
@@ -436,7 +437,9 @@ def _over(cx: Context, node: tree.RangeFor, value: Value) -> None:
         _iterate(cx, node, value)
         return
     if not isinstance(value, (ArrayValue, SplitArray)) or value.type.length is None:
-        raise cx.error("the range of a range-based for must be an array of known length", node.span)
+        type = getattr(value, "type", None)
+        error = cx.wrong if isinstance(type, (Arithmetic, Pointer)) else cx.error
+        raise error("the range of a range-based for must be an array of known length", node.span)
     variable = n.Variable(cx.lowering.unique("item"), ir.I32, node.span)
     with cx.separate_block() as body, cx.inner_scope(), loop_body(cx):
         cx.scope.names["<item>"] = subscript(cx, value, variable, node.span)

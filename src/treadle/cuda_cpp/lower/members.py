@@ -10,7 +10,7 @@ from treadle.cuda_cpp.lower.arithmetic import constant, folded
 from treadle.cuda_cpp.lower.calls import call_operator, operator_call
 from treadle.cuda_cpp.lower.classes import find_bits, find_field, is_const_field, is_mutable
 from treadle.cuda_cpp.lower.context import Context
-from treadle.cuda_cpp.lower.conversions import as_base, convert, derives, number, without_const
+from treadle.cuda_cpp.lower.conversions import as_base, convert, derives, integer, without_const
 from treadle.cuda_cpp.lower.dispatch import lower
 from treadle.cuda_cpp.lower.evaluation_order import Operands, lower_to_block, second_operand
 from treadle.cuda_cpp.lower.names import (
@@ -33,6 +33,7 @@ from treadle.cuda_cpp.lower.values import (
     PointerVariable,
     SplitArray,
     SplitStruct,
+    TypeValue,
     Value,
     as_const,
     describe,
@@ -70,7 +71,8 @@ def dereference(cx: Context, operand: Value, span: Span) -> Value:
         return subscript(cx, operand, constant(0, ir.I32), span)
     made = call_operator(cx, "*", [operand], span)
     if made is None:
-        raise cx.error(f"{describe(operand)} is not a pointer, so it cannot be dereferenced", span)
+        message = f"{describe(operand)} is not a pointer, so it cannot be dereferenced"
+        raise cx.unfit(message, operand, span)
     return made
 
 
@@ -92,7 +94,7 @@ def lower_subscript(cx: Context, node: tree.Subscript) -> Value:
     in_parts = isinstance(base, (SplitArray, ObjectAddress))
     if not in_parts and pointer_of(cx, base) is None and pointer_of(cx, index) is not None:
         base, index = index, base  # 3[a] is a[3]
-    place, _ = number(cx, index, node.span)
+    place = integer(cx, index, "arrays are indexed by integers", node.span)
     return subscript(cx, base, as_index(cx, folded(place)), node.span)
 
 
@@ -126,6 +128,11 @@ def lower_member(cx: Context, node: tree.Member) -> Value:
     base = lower(cx, node.base)
     if node.arrow:
         base = _arrow(cx, base, node.span)
+    if isinstance(base, TypeValue):
+        raise cx.wrong(
+            f"{base.type} is a type: name an object of it, or write {base.type}::{node.name.text}",
+            node.span,
+        )
     type = getattr(base, "type", VOID)
     if isinstance(type, ClassType):
         _refuse_hidden(cx, type, node.name.text, node.span)
@@ -154,7 +161,7 @@ def member_of(cx: Context, base: Value, name: tree.Name, span: Span) -> Value:
         return member(cx, base, name.text, component, span)
     if isinstance(type, ClassType):
         return _of_class(cx, base, type, name, span)
-    raise cx.error(f"{describe(base)} has no member {name.text}", span)
+    raise cx.wrong(f"{describe(base)} has no member {name.text}", span)
 
 
 def as_qualified(cx: Context, value: Value, name: tree.Name, span: Span) -> Value:
@@ -165,7 +172,7 @@ def as_qualified(cx: Context, value: Value, name: tree.Name, span: Span) -> Valu
     if isinstance(type, ClassType) and (type == given or derives(given, type)):
         return as_base(cx, value, type, span)
     named = "::".join(part.text for part in name.scope)
-    raise cx.error(f"{describe(value)} has no base {named}", span)
+    raise cx.wrong(f"{describe(value)} has no base {named}", span)
 
 
 def _of_class(cx: Context, base: Value, type: ClassType, name: tree.Name, span: Span) -> Value:
@@ -199,7 +206,7 @@ def _of_class(cx: Context, base: Value, type: ClassType, name: tree.Name, span: 
         known: Value = value
         return known
     fields = ", ".join(field.name for field in type.fields) or "none"
-    raise cx.error(f"{type} has no member {name.text}; its fields: {fields}", span)
+    raise cx.amiss(f"{type} has no member {name.text}; its fields: {fields}", span, type)
 
 
 def _field_of(cx: Context, base: Value, field: Field, span: Span) -> Value:
@@ -223,7 +230,7 @@ def _refuse_hidden(cx: Context, type: ClassType, name: str, span: Span) -> None:
         if isinstance(own, ClassType) and _is_or_derives(own, owner):
             return
         scope = scope.parent
-    raise cx.error(
+    raise cx.wrong(
         f"{name} is not a public member of {owner}: only functions of {owner} may use it", span
     )
 
@@ -252,7 +259,7 @@ def address_of(cx: Context, value: Value, span: Span) -> Value:
     if isinstance(value, (SplitStruct, PointerVariable, ParameterPointer, SplitArray)):
         return ObjectAddress(value)
     if isinstance(value, BitFieldLvalue):
-        raise cx.error(f"{value.bits.name} is bits of a word, which has no address", span)
+        raise cx.wrong(f"{value.bits.name} is bits of a word, which has no address", span)
     if isinstance(value, (PointerValue, ChosenPointer)):
         raise cx.error(
             "a pointer to a pointer: memory on most devices cannot hold addresses. Return the new "

@@ -59,7 +59,7 @@ def _atomic(cx: Context, values: Sequence[Value], node: tree.Call) -> Value:
     expect(cx, name, values, 3 if op == "cas" else 2)
     pointer = pointer_of(cx, values[0])
     if pointer is None:
-        raise cx.error(f"{name} takes a pointer first, not {describe(values[0])}")
+        raise cx.wrong(f"{name} takes a pointer first, not {describe(values[0])}")
     place = follow(cx, pointer, cx.span)
     type = getattr(place, "type", None)
     if isinstance(type, EnumType):
@@ -226,7 +226,7 @@ def _add_to_pair(cx: Context, pointer: PointerValue, type: VectorType, given: Va
 def _pointer(cx: Context, name: str, value: Value) -> PointerValue:
     pointer = pointer_of(cx, value)
     if pointer is None:
-        raise cx.error(f"{name} takes a pointer, not {describe(value)}")
+        raise cx.wrong(f"{name} takes a pointer, not {describe(value)}")
     return pointer
 
 

@@ -9,13 +9,17 @@ from treadle.core.source import Span
 from treadle.cuda_cpp.lower.context import Context
 from treadle.cuda_cpp.lower.dispatch import constant_value, type_of
 from treadle.cuda_cpp.lower.packs import counts_by_arguments, expanded, packs_of
-from treadle.cuda_cpp.lower.values import Rvalue
+from treadle.cuda_cpp.lower.values import Dependent, Rvalue
+from treadle.cuda_cpp.semantics.early_errors import may_be_foreign
 from treadle.cuda_cpp.semantics.scopes import (
     DeclaredType,
     Enumerator,
+    Functions,
+    GlobalVariable,
     HostEntity,
     KnownValue,
     Namespace,
+    Overload,
     Scope,
     TypeEntity,
     declare,
@@ -136,7 +140,7 @@ def _find_scope(scope: Scope | None, name: tree.Name) -> Any:
     """The entity of a name before `::`, which is a namespace or a type: others are not found."""
     while scope is not None:
         found = _find(scope, name)
-        if isinstance(found, (Namespace, TypeEntity, DeclaredType)):
+        if isinstance(found, (Namespace, TypeEntity, DeclaredType, Dependent)):
             return found
         while scope is not None and scope.own(name.text) is not found:
             scope = scope.parent
@@ -181,7 +185,7 @@ def resolve(cx: Context, written: tree.TypeTree) -> CppType:
         case tree.ArrayType(of, size):
             length = None if size is None else constant_integer(cx, size, "the length of an array")
             if length is not None and length < 0:
-                raise cx.error(f"an array of {length} elements", written.span)
+                raise cx.wrong(f"an array of {length} elements", written.span)
             return ArrayOf(resolve(cx, of), length)
         case tree.DecltypeType(operand):
             own = cx.lowering.declared  # in a variable's own initializer
@@ -189,7 +193,7 @@ def resolve(cx: Context, written: tree.TypeTree) -> CppType:
                 return own[2]
             return type_of(cx, operand)
         case tree.AutoType(span):
-            raise cx.error("the type of auto cannot be deduced here", span)
+            raise cx.wrong("the type of auto cannot be deduced here", span)
         case tree.FunctionType(result, parameters):
             types = (resolve(cx, one.type) for one in parameters)
             return FunctionOf(resolve(cx, result), tuple(_as_parameter(one) for one in types))
@@ -239,7 +243,7 @@ def with_auto(cx: Context, written: tree.TypeTree, stands_for: CppType) -> CppTy
                 return Pointer(with_auto(cx, to, stands_for.to), stands_for.const)
         case tree.ReferenceType(to, rvalue):
             return Reference(with_auto(cx, to, stands_for), is_const(to), rvalue)
-    raise cx.error(f"auto cannot be deduced as {stands_for} here", written.span)
+    raise cx.wrong(f"auto cannot be deduced as {stands_for} here", written.span)
 
 
 def named_type(cx: Context, name: tree.Name, span: Span) -> CppType:
@@ -262,7 +266,34 @@ def named_type(cx: Context, name: tree.Name, span: Span) -> CppType:
         return cx.rules.transformed(cx, name, span)
     if name.text in _TEXTURE_REFERENCES:
         raise cx.error(refusal_message(name.text), span)
-    raise cx.error(_unknown_type(cx, name), span)
+    home = scope_of(cx, name.scope) if name.scope else None
+    if home is not None and isinstance(home.names.get("<class>"), ClassType):
+        owner = home.names["<class>"]
+        raise cx.amiss(f"{owner} has no member type {name.text}", span, owner)
+    sure = cx.lowering.all_names and not (name.scope or may_be_foreign(name.text))
+    error = cx.wrong if sure and not cx.is_in_template() else cx.error
+    raise error(_unknown_type(cx, name), span)
+
+
+def refuse_later(cx: Context, entity: Any, name: tree.Name) -> None:
+    """CompileError for a name that the file declares only after its use. In an instance of a
+    template, all that is declared before the instance is known."""
+    match entity:
+        case Functions(overloads=[Overload(owner=None), *_] as overloads):
+            spans = [one.declaration.span for one in overloads]
+        case GlobalVariable(declaration=declaration, scope=scope) if scope.kind != "class":
+            spans = [declaration.span]
+        case _:
+            return
+    use = name.span
+    if any(one.file != use.file or one.line <= use.line for one in spans):
+        return
+    if not cx.is_in_instance() and not cx.is_in_template():
+        raise cx.wrong(
+            f"{name.text} is used before line {spans[0].line}, which declares it: put its "
+            "declaration before this",
+            use,
+        )
 
 
 def _complete(cx: Context, type: ClassType) -> ClassType:
@@ -342,7 +373,7 @@ def constant_integer(cx: Context, expression: tree.Expression, what: str) -> int
     """The value of an integral constant expression."""
     value = constant_value(cx, expression, what)
     if isinstance(value, float):
-        raise cx.error(f"{what} must be an integer, not {value}", expression.span)
+        raise cx.wrong(f"{what} must be an integer, not {value}", expression.span)
     return int(value)
 
 

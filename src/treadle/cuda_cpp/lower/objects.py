@@ -154,7 +154,7 @@ def store(cx: Context, value: Value, new: n.Expression, span: Span) -> None:
             kept = cx.let(new)
             for_each_choice(cx, tag, choices, lambda one: store(cx, one, kept, span), span)
         case _:
-            raise cx.error(f"{describe(value)} cannot be assigned to", span)
+            raise cx.wrong(f"{describe(value)} cannot be assigned to", span)
 
 
 def refuse_const(cx: Context, value: Value, span: Span) -> None:
@@ -162,7 +162,7 @@ def refuse_const(cx: Context, value: Value, span: Span) -> None:
     const = value.first.const if isinstance(value, ArrayValue) else getattr(value, "const", False)
     if const:
         type = getattr(value, "type", None)
-        raise cx.error(
+        raise cx.wrong(
             f"this {type} is const, so it cannot be assigned to: it is declared const, or accessed "
             "through a pointer or reference to const",
             span,
@@ -179,9 +179,9 @@ def refuse_constant(cx: Context, place: n.Place, span: Span) -> None:
             raise LowerAgain
         target = cx.lowering.memory_targets.get(root.memory)
         if target is not None and target.space == "constant":
-            raise cx.error(
-                f"{root.memory} is __constant__, so kernels only read it. Set it on the host with "
-                f"module.constants[{root.memory!r}] = …, or declare it __device__",
+            raise cx.wrong(
+                f"{root.memory.removesuffix('.example')} is __constant__, so kernels only read it. "
+                "Set it on the host with module.constants[…] = …, or declare it __device__",
                 span,
             )
         return
@@ -360,7 +360,7 @@ def member(cx: Context, value: Value, name: str, type: CppType, span: Span) -> V
             return ChoiceLvalue(tag, parts, type)
         case Rvalue(expression):
             return Rvalue(n.Extract(expression, name, ir_type(type), span), type)
-    raise cx.error(f"{describe(value)} has no members", span)
+    raise cx.unfit(f"{describe(value)} has no members", value, span)
 
 
 def bit_field(cx: Context, value: Value, bits: BitField, span: Span) -> Value:
@@ -426,7 +426,7 @@ def subscript(cx: Context, value: Value, index: n.Expression, span: Span) -> Val
         return ChoiceLvalue(value.tag, parts, value.type.element)
     pointer = pointer_of(cx, value)
     if pointer is None:
-        raise cx.error(f"{describe(value)} cannot be indexed", span)
+        raise cx.unfit(f"{describe(value)} cannot be indexed", value, span)
     return follow(cx, moved(cx, pointer, index, span), span)
 
 

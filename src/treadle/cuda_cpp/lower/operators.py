@@ -15,8 +15,10 @@ from treadle.cuda_cpp.lower.conversions import (
     common_type,
     condition,
     convert,
+    derives,
     difference,
     explicit_cast,
+    integer,
     is_not_null,
     number,
     number_as,
@@ -70,6 +72,7 @@ from treadle.cuda_cpp.lower.values import (
     Text,
     Value,
     describe,
+    is_in_parts,
 )
 from treadle.cuda_cpp.semantics.types import (
     BFLOAT16,
@@ -82,13 +85,16 @@ from treadle.cuda_cpp.semantics.types import (
     ClassType,
     CppType,
     EnumType,
+    FunctionOf,
     Pointer,
     Reference,
     VectorType,
+    Void,
     all_fields,
     holds_array,
     holds_pointer,
     holds_pointer_union,
+    innermost,
     ir_type,
 )
 from treadle.ir import nodes as n
@@ -164,7 +170,7 @@ def _on_vectors(cx: Context, op: str, left: Value, right: Value, span: Span) -> 
     if halves and a.type == b.type and op in _ARITHMETIC and op != "%":
         made = n.Binary(_ARITHMETIC[op], a.expression, b.expression, ir_type(type), span)
         return Rvalue(made, type)
-    raise cx.error(
+    raise cx.wrong(
         f"there is no operator {op} for {a.type} and {b.type}: CUDA's vectors have no built-in "
         "ones (helper_math.h of CUDA's samples declares them)",
         span,
@@ -178,7 +184,7 @@ def numbers(cx: Context, op: str, left: Value, right: Value, span: Span) -> Rval
     if op in _SHIFTS:
         type = promoted(left_type)
         if type.scalar.is_float or right_type.scalar.is_float:
-            raise cx.error(
+            raise cx.wrong(
                 f"operator {op} takes integers, not {left_type} and {right_type}: multiply by a "
                 "power of two, or cast",
                 span,
@@ -191,7 +197,7 @@ def numbers(cx: Context, op: str, left: Value, right: Value, span: Span) -> Rval
     if op in _COMPARISONS:
         return Rvalue(compared(_COMPARISONS[op], a, b, span), BOOL)
     if type.scalar.is_float and op in ("%", "&", "|", "^"):
-        raise cx.error(f"operator {op} takes integers, not {type}: use fmod for remainders", span)
+        raise cx.wrong(f"operator {op} takes integers, not {type}: use fmod for remainders", span)
     name = _ARITHMETIC.get(op) or _BITWISE[op]
     a, b = _lower_half(left, op, a, b), _lower_half(right, op, b, a)
     made = n.Binary(name, a, b, type.scalar, span)
@@ -263,18 +269,42 @@ def _on_pointers(
         return _plus_number(cx, one, right, op, span)
     if op == "+" and other is not None and one is None:
         return _plus_number(cx, other, left, op, span)
+    if one is not None and other is not None and (op == "-" or op in _COMPARISONS):
+        _refuse_unlike(cx, op, one, other, span)
     if op == "-" and one is not None and other is not None:
         return Rvalue(difference(cx, one, other, span), LONG)
     if op in _COMPARISONS:
         return Rvalue(_compare_pointers(cx, op, left, right, one, other, span), BOOL)
-    raise cx.error(f"operator {op} does not take {describe(left)} and {describe(right)}", span)
+    message = f"operator {op} does not take {describe(left)} and {describe(right)}"
+    raise cx.unfit(message, right if is_in_parts(right) else left, span)
+
+
+def _refuse_unlike(
+    cx: Context, op: str, one: PointerValue, other: PointerValue, span: Span
+) -> None:
+    """CompileError for pointers to different types, but for comparisons with `void *` or of a base
+    with a derived class."""
+    first, second = innermost(one.to), innermost(other.to)
+    if first == second:
+        return
+    if op != "-" and (
+        isinstance(first, (Void, FunctionOf))
+        or isinstance(second, (Void, FunctionOf))
+        or derives(first, second)
+        or derives(second, first)
+    ):
+        return
+    verb = "subtracted" if op == "-" else "compared"
+    raise cx.wrong(
+        f"pointers of the types {one.type} and {other.type} cannot be {verb}: cast one of them",
+        span,
+    )
 
 
 def _plus_number(
     cx: Context, pointer: PointerValue, by: Value, op: str, span: Span
 ) -> PointerValue:
-    step, _ = number(cx, by, span)
-    index = as_index(cx, step)
+    index = as_index(cx, integer(cx, by, "a pointer moves by an integer", span))
     if op == "-":
         index = _negated(index)
     return moved(cx, pointer, index, span)
@@ -298,12 +328,12 @@ def _compare_pointers(
 ) -> n.Expression:
     if isinstance(left, ObjectAddress) or isinstance(right, ObjectAddress):
         if not (_is_null(left) or _is_null(right)) or op not in ("==", "!="):
-            raise cx.error(f"{describe(left)} and {describe(right)} cannot be compared", span)
+            raise cx.wrong(f"{describe(left)} and {describe(right)} cannot be compared", span)
         return n.Constant(op == "!=", ir.BOOL, span)
     if one is None or other is None:
         null_on_other_side = _is_null(left) or _is_null(right)
         if not null_on_other_side or op not in ("==", "!="):
-            raise cx.error(f"{describe(left)} and {describe(right)} cannot be compared", span)
+            raise cx.wrong(f"{describe(left)} and {describe(right)} cannot be compared", span)
         exists = is_not_null(cx, one or other, span)
         return exists if op == "!=" else folded(n.Unary("not", exists, ir.BOOL, span))
     if op in ("==", "!="):
@@ -385,7 +415,7 @@ def unary(cx: Context, op: str, operand: Value, span: Span) -> Value:
         return Rvalue(value, type)
     if op == "~":
         if type.scalar.is_float:
-            raise cx.error(f"operator ~ takes integers, not {type}", span)
+            raise cx.wrong(f"operator ~ takes integers, not {type}", span)
         return Rvalue(n.Unary("invert", value, type.scalar, span), type)
     if isinstance(value, n.Constant):
         return Rvalue(constant(-value.value, type.scalar, span), type)
@@ -414,11 +444,11 @@ def stepped(cx: Context, op: str, operand: Value, postfix: bool, span: Span) -> 
             return made
     demand_address(cx, operand)
     if not isinstance(operand, OBJECTS):
-        raise cx.error(f"{op} takes a variable, not {describe(operand)}", span)
+        raise cx.unfit(f"{op} takes a variable, not {describe(operand)}", operand, span)
     read = load(cx, operand, span)
     type = underlying(read.type)
     if type is None:
-        raise cx.error(f"{op} takes a number or pointer, not {describe(operand)}", span)
+        raise cx.wrong(f"{op} takes a number or pointer, not {describe(operand)}", span)
     old = cx.copied(read.expression) if postfix else read.expression
     wide = promoted(type)
     one = constant(1, wide.scalar)
@@ -515,7 +545,7 @@ def _store(cx: Context, target: Value, value: Value, span: Span) -> Value:
         pointer = pointer_of(cx, converted)
         if pointer is None:
             demand_address(cx, converted)
-            raise cx.error(f"{describe(value)} is not a pointer to {target.to}", span)
+            raise cx.unfit(f"{describe(value)} is not a pointer to {target.to}", value, span)
         _point(cx, target, pointer, span)
         return target
     if isinstance(target, SplitStruct):
@@ -524,7 +554,7 @@ def _store(cx: Context, target: Value, value: Value, span: Span) -> Value:
         return keep(cx, target, value, span)
     if not isinstance(target, OBJECTS):
         demand_address(cx, target)
-        raise cx.error(f"{describe(target)} cannot be assigned to", span)
+        raise cx.unfit(f"{describe(target)} cannot be assigned to", target, span)
     converted = convert(cx, value, target.type, span)
     if holds_array(target.type):
         copy_object(cx, target, converted, target.type, span)
@@ -551,7 +581,7 @@ def keep(
         pointer = pointer_of(cx, converted)
         if pointer is None:
             demand_address(cx, converted)
-            raise cx.error(f"{describe(value)} is not a pointer to {target.type.to}", span)
+            raise cx.unfit(f"{describe(value)} is not a pointer to {target.type.to}", value, span)
         store_slot(cx, target.place, _to_memory(cx, pointer, span), span)
         return target
     assert isinstance(target.type, ClassType)
@@ -619,7 +649,7 @@ def _point(
     """Assign to a pointer variable or member."""
     if isinstance(target, PointerVariable):
         if target.fixed:
-            raise cx.error("this pointer is const, so it cannot be assigned to", span)
+            raise cx.wrong("this pointer is const, so it cannot be assigned to", span)
         assign_pointer(cx, target, pointer, span)
         if target.key in cx.lowering.literals and target.key not in cx.lowering.facts.assigned:
             cx.lowering.facts.assigned.add(target.key)
@@ -635,7 +665,9 @@ def _point(
 def _assign_fields(cx: Context, target: SplitStruct, value: Value, span: Span) -> Value:
     value = convert(cx, value, target.type, span)
     if not isinstance(value, SplitStruct) or value.type != target.type:
-        raise cx.error(f"{describe(value)} does not convert to {target.type}", span)
+        alike = str(getattr(value, "type", "")) == str(target.type)
+        message = f"{describe(value)} does not convert to {target.type}"
+        raise (cx.error if alike else cx.wrong)(message, span)
     references = {one.name for one in all_fields(target.type) if isinstance(one.type, Reference)}
     for name, part in target.fields.items():
         if name in references:

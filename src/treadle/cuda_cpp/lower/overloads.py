@@ -20,7 +20,7 @@ from treadle.cuda_cpp.lower.conversions import (
     rank_of,
 )
 from treadle.cuda_cpp.lower.dispatch import type_of
-from treadle.cuda_cpp.lower.names import is_auto, is_const, resolve
+from treadle.cuda_cpp.lower.names import is_auto, is_const, is_const_type, resolve
 from treadle.cuda_cpp.lower.packs import (
     counts_by_arguments,
     counts_of_patterns,
@@ -39,6 +39,7 @@ from treadle.cuda_cpp.lower.templates import (
     parts_of,
 )
 from treadle.cuda_cpp.lower.values import Braced, Candidate, FunctionSet, Value, describe
+from treadle.cuda_cpp.semantics.ill_formed import IllFormed
 from treadle.cuda_cpp.semantics.scopes import Overload, Scope
 from treadle.cuda_cpp.semantics.types import (
     VOID,
@@ -52,6 +53,7 @@ from treadle.cuda_cpp.semantics.types import (
     decay,
 )
 from treadle.cuda_cpp.syntax import tree
+from treadle.cuda_cpp.syntax.spelling import spell_type
 from treadle.cuda_cpp.syntax.walk import walk_tree
 
 
@@ -67,13 +69,24 @@ def resolve_overload(
     """The best viable function. CompileError lists the candidates if there is none."""
     found, reasons = viable(cx, overloads, values, explicit, span)
     if not found:
-        raise cx.error(_none_fits(name, overloads, values, reasons), span)
+        message = _none_fits(name, overloads, values, reasons)
+        certain = all(isinstance(one, IllFormed) for one in reasons) and not any(
+            cx.lowering.is_ours(one.declaration) for one in overloads
+        )
+        raise (cx.wrong if certain else cx.error)(message, span)
     if receiver is not None and is_const_object(receiver):
-        found = [one for one in found if _takes_const(one)] or found
+        for_const = [one for one in found if _takes_const(one)]
+        if not for_const and all(map(_is_method, found)):
+            raise cx.wrong(
+                f"{name} is not a const function, and this object is const: declare it const, as "
+                f"in {name}(…) const",
+                span,
+            )
+        found = for_const or found
     best = _best(found, values)
     if (other := equally_good(best, found, values)) is not None:
         listed = sorted((best, other), key=lambda each: each.declaration.span.line)
-        raise cx.error(
+        raise cx.wrong(
             f"the call {name}({', '.join(map(_spelled, values))}) is ambiguous: "
             f"{' and '.join(f'{_signature(each)} of line {_line(each)}' for each in listed)} "
             "are equally good: cast an argument to the intended type",
@@ -88,17 +101,17 @@ def viable(
     values: Sequence[Value],
     explicit: Sequence[Any] | None,
     span: Span,
-) -> tuple[list[Candidate], list[str]]:
+) -> tuple[list[Candidate], list[CompileError]]:
     """The viable functions for these arguments, and the reasons why others are not viable."""
     found: list[Candidate] = []
-    reasons: list[str] = []
+    reasons: list[CompileError] = []
     for overload in overloads:
         if overload.declaration.specialization and len(overloads) > 1:
             continue
         try:
             chosen = _candidate(cx, overload, values, explicit, span)
         except CompileError as error:
-            reasons.append(error.message)
+            reasons.append(error)
             continue
         if chosen is not None and not (len(overloads) > 1 and _loses_const(chosen, values)):
             found.append(chosen)
@@ -142,7 +155,7 @@ def _candidate(
     if declaration.template:
         scope = _deduced(cx, overload, values, explicit or (), span)
     with cx.in_scope(scope):
-        types = tuple(parameter_type(resolve(cx, one.type)) for one in parameters)
+        types = tuple(resolved_parameter(cx, one.type) for one in parameters)
         if declaration.template and _may_fail(declaration.result):
             result_type(cx, Candidate(overload, scope, types))
     ranks = tuple(_rank(cx, value, type) for value, type in zip(values, types, strict=False))
@@ -213,6 +226,18 @@ def _rank(cx: Context, value: Value, type: CppType) -> int:
     return CONVERSION if count <= 1 else IMPOSSIBLE
 
 
+def resolved_parameter(cx: Context, written: tree.TypeTree) -> CppType:
+    """The type of a parameter: an array is a pointer, to const if its elements are."""
+    type = resolve(cx, written)
+    made = parameter_type(type)
+    if isinstance(type, ArrayOf) and isinstance(made, Pointer):
+        element = written
+        while isinstance(element, tree.ArrayType):
+            element = element.of
+        return Pointer(made.to, made.const or is_const_type(cx, element))
+    return made
+
+
 def parameter_type(type: CppType) -> CppType:
     """The type of a parameter, as which arrays and functions are pointers."""
     return decay(type) if isinstance(type, (ArrayOf, FunctionOf)) else type
@@ -223,6 +248,8 @@ def _deduced(
 ) -> Scope:
     template = overload.declaration.template
     assert template is not None
+    if len(explicit) > len(template):
+        raise cx.wrong(f"{len(explicit)} template arguments for {len(template)} parameters", span)
     found: dict[str, Argument] = {}
     evaluated: list[Argument] = []
     declared = Scope(overload.scope, kind="template")
@@ -253,10 +280,10 @@ def _deduced(
                 type = Reference(type, is_const_object(argument))
                 assert isinstance(one.type, tree.ReferenceType)
                 if not deduce_exactly(found, one.type.to, type):
-                    raise cx.error(f"template arguments cannot be deduced from {type}", span)
+                    raise cx.wrong(f"template arguments cannot be deduced from {type}", span)
                 continue
             if not deduce(cx, one.type, type, open_parameters, found):
-                raise cx.error(f"template arguments cannot be deduced from {type}", span)
+                raise cx.wrong(f"template arguments cannot be deduced from {type}", span)
     return bind_arguments(cx, template, evaluated, overload.scope, span, found)
 
 
@@ -348,6 +375,12 @@ def _better(one: Candidate, other: Candidate, values: Sequence[Value]) -> bool:
     return _order(one) > _order(other)
 
 
+def _is_method(chosen: Candidate) -> bool:
+    """Whether a function is called on an object, which it may change."""
+    name = chosen.declaration.name.text
+    return chosen.overload.owner is not None and not name.startswith(("~", "operator"))
+
+
 def _takes_const(chosen: Candidate) -> bool:
     """Whether a function may be called on a const object."""
     return (
@@ -434,20 +467,30 @@ def _written_arguments(
 
 
 def _none_fits(
-    name: str, overloads: Sequence[Overload], values: Sequence[Value], reasons: Sequence[str]
+    name: str,
+    overloads: Sequence[Overload],
+    values: Sequence[Value],
+    reasons: Sequence[CompileError],
 ) -> str:
     given = ", ".join(_spelled(value) for value in values)
     message = f"no function {name} takes ({given})"
-    candidates = [
-        f"{one.declaration.name.text} of line {one.declaration.span.line} takes "
-        f"{len(one.declaration.parameters)} arguments"
-        for one in overloads[:4]
-    ]
+    candidates = [_takes(one.declaration, len(values)) for one in overloads[:4]]
     if candidates:
         message += ": " + "; ".join(candidates)
     if reasons:
-        message += f" ({reasons[0]})"
+        message += f" ({reasons[0].message})"
     return message
+
+
+def _takes(declaration: tree.FunctionDeclaration, given: int) -> str:
+    """What a function takes: how many arguments, or their types if so many were given."""
+    parameters = declaration.parameters
+    start = f"{declaration.name.text} of line {declaration.span.line} takes"
+    if len(parameters) == given:
+        return f"{start} ({', '.join(spell_type(one.type) for one in parameters)})"
+    most = f"{len(parameters)} argument{'' if len(parameters) == 1 else 's'}"
+    least = sum(one.default is None and not one.pack for one in parameters)
+    return f"{start} {most}" if least == len(parameters) else f"{start} {least} to {most}"
 
 
 def _spelled(value: Value) -> str:

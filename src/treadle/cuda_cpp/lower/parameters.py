@@ -163,6 +163,14 @@ def lasting_of(layouts: Iterable[ArgumentLayout | Again]) -> frozenset[str]:
     return frozenset(found)
 
 
+def returns_a_value(kernel: str) -> str:
+    """The message for a kernel whose result is not void."""
+    return (
+        f"the kernel {kernel} returns a value: a kernel returns void, and writes its results to "
+        "memory"
+    )
+
+
 def parameters_of(
     cx: Context,
     declaration: tree.FunctionDeclaration,

@@ -208,7 +208,7 @@ def as_pointer_to(pointer: PointerValue, to: CppType) -> PointerValue:
 def follow(cx: Context, pointer: PointerValue, span: Span) -> Value:
     """`*pointer`: an object or an array."""
     if isinstance(pointer.to, Void):
-        raise cx.error("a void pointer cannot be dereferenced: cast it to another type", span)
+        raise cx.wrong("a void pointer cannot be dereferenced: cast it to another type", span)
     if len(pointer.targets) > 1:
         choices = tuple(
             None if isinstance(target, NullTarget) else follow(cx, _into(target, pointer), span)
@@ -413,7 +413,8 @@ def address(cx: Context, value: Value, span: Span) -> PointerValue:
         case ChoiceLvalue(tag, choices, type):
             found_ = [NULL if c is None else address(cx, c, span) for c in choices]
             return _either(cx, tag, found_, type)
-    raise cx.error("only an object in memory has an address", span)
+    error = cx.wrong if isinstance(value, Rvalue) else cx.error
+    raise error("only an object in memory has an address", span)
 
 
 NULL = PointerValue((NullTarget(),), ZERO, 1, Void())

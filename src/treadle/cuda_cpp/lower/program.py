@@ -12,6 +12,7 @@ from typing import Any
 from treadle.core.errors import CompileError, CompileErrors, CompileWarning
 from treadle.cuda_cpp import program as records
 from treadle.cuda_cpp.lower import builtin_names
+from treadle.cuda_cpp.lower.checking import type_errors
 from treadle.cuda_cpp.lower.constant_initializers import first_bytes
 from treadle.cuda_cpp.lower.context import Context, Facts, LowerAgain, Lowering
 from treadle.cuda_cpp.lower.dispatch import static_assert
@@ -25,6 +26,7 @@ from treadle.cuda_cpp.lower.parameters import (
     lasting_of,
     linked_variable,
     parameters_of,
+    returns_a_value,
     zero_value,
 )
 from treadle.cuda_cpp.lower.rules import RULES
@@ -38,6 +40,7 @@ from treadle.cuda_cpp.lower.variables import (
     static_name,
 )
 from treadle.cuda_cpp.semantics.early_errors import early_errors
+from treadle.cuda_cpp.semantics.ill_formed import IllFormed
 from treadle.cuda_cpp.semantics.redefinitions import redefinitions
 from treadle.cuda_cpp.semantics.returns import without_return
 from treadle.cuda_cpp.semantics.scopes import (
@@ -65,7 +68,7 @@ from treadle.cuda_cpp.semantics.types import (
     innermost,
     ir_type,
 )
-from treadle.cuda_cpp.source.headers import why_missing
+from treadle.cuda_cpp.source.headers import declares_only_host_names, why_missing
 from treadle.cuda_cpp.source.predefined import DOUBLE_IS_FLOAT
 from treadle.cuda_cpp.source.preprocessor import preprocess
 from treadle.cuda_cpp.syntax import tree
@@ -110,11 +113,27 @@ def read(
         *redefinitions(parsed.unit.declarations),
         *early_errors(parsed.uses, headers, builtin_names.is_known, builtin_names.unknown),
     ]
-    if wrong:
-        raise CompileErrors([error.with_source(read.texts.get(error.file)) for error in wrong])
-    return SourceFile(
+    source = SourceFile(
         parsed.unit, read.texts, read.unknown_headers, read.looked_for, len(read.tokens)
     )
+    if wrong:
+        raise CompileErrors(_with_type_errors(wrong, source, file, double))
+    return source
+
+
+def _with_type_errors(
+    wrong: Sequence[CompileError], source: SourceFile, file: str, double: Double
+) -> list[CompileError]:
+    """Errors with those of types, each place once, in the order of the file."""
+    found = {one.span: one.with_source(source.texts.get(one.file)) for one in wrong}
+    try:
+        more: list[IllFormed] = Program(source, file, NUMBER_TYPES[double], 0).type_errors()
+    except CompileError:
+        more = []
+    for one in more:
+        found.setdefault(one.span, one)
+    order = {name: at for at, name in enumerate(source.texts)}
+    return sorted(found.values(), key=lambda one: (order.get(one.file, 0), one.line, one.column))
 
 
 def load(
@@ -129,14 +148,17 @@ def load(
             span.file,
             span.line,
         )
-    return Program(source, file, NUMBER_TYPES[double], recursion)
+    program = Program(source, file, NUMBER_TYPES[double], recursion)
+    if wrong := program.type_errors():
+        raise CompileErrors(wrong)
+    return program
 
 
 class Program:
     """A file of CUDA C++ with all that it includes (records.Program)."""
 
     def __init__(self, source: SourceFile, file: str, types: NumberTypes, recursion: int) -> None:
-        unit = source.unit
+        unit = self._unit = source.unit
         self._recursion = recursion
         self.sources = source.texts
         self.file = file
@@ -184,6 +206,17 @@ class Program:
     def _context(self) -> Context:
         lowering = Lowering(RULES, self.sources, Facts(), types=self._number_types)
         return Context(lowering, self._scope)
+
+    def type_errors(self) -> list[IllFormed]:
+        """What is ill-formed in the functions of the file, whatever is launched."""
+        if not all(declares_only_host_names(name) for name, _ in self._headers):
+            return []  # what is missing may make sense of them
+        symbols = {
+            name: (type, "constant" if self.symbols[name].space == "constant" else "global")
+            for name, type in self._types.items()
+            if name in self.symbols
+        }
+        return type_errors(self._unit, self._scope, self.sources, self._number_types, symbols)
 
     # --- variables ---
 
@@ -282,11 +315,7 @@ class Program:
                 declaration = overload.declaration
         with cx.in_scope(scope):
             if declaration.result is not None and resolve(cx, declaration.result) != VOID:
-                raise cx.error(
-                    f"the kernel {name} returns a value: a kernel returns void, and writes its "
-                    "results to memory",
-                    declaration.span,
-                )
+                raise cx.wrong(returns_a_value(name), declaration.span)
             found = parameters_of(cx, declaration, self._lasting)
             most = None
             if declaration.launch_bounds:

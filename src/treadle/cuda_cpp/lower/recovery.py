@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import fields, is_dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from treadle.core.errors import CompileError, CompileErrors, UnsupportedOnTarget
 from treadle.cuda_cpp.lower.context import Context
@@ -19,10 +19,21 @@ UNDECLARED = "is not declared"  # in messages about names
 _BODIES = ("body", "then", "otherwise")
 
 
+class Recovered(Protocol):
+    """What is done after an ill-formed statement when types are checked, so that more is."""
+
+    def declare(self, cx: Context, node: tree.VariableDeclaration) -> bool:
+        """Declare the variable of an ill-formed declaration in spite of it, if that can be."""
+
+    def bodies(self, cx: Context, node: tree.Statement) -> None:
+        """Lower the statements in one whose head is ill-formed."""
+
+
 class Errors:
     """The errors of one kernel so far."""
 
-    def __init__(self) -> None:
+    def __init__(self, recovered: Recovered | None = None) -> None:
+        self._recovered = recovered
         self.found: list[CompileError] = []
         self._unknown: set[str] = set()  # names whose declarations are ill-formed
 
@@ -32,10 +43,12 @@ class Errors:
         """Lower a statement. Its error is recorded, up to a limit."""
         if self._unknown and not self._unknown.isdisjoint(_names_before_bodies(node)):
             self._unknown |= _declared(node)
+            if self._recovered is not None:
+                self._recovered.bodies(cx, node)
             return
         lowering = cx.lowering
         before = (len(cx.continue_flags), lowering.unevaluated, lowering.constant_calls, cx.span)
-        loops = len(cx.loops)
+        loops, scope = len(cx.loops), cx.scope
         try:
             lower(cx, node)
         except UnsupportedOnTarget:
@@ -48,7 +61,22 @@ class Errors:
             del cx.continue_flags[before[0] :]
             del cx.loops[loops:]
             lowering.unevaluated, lowering.constant_calls, cx.span = before[1:]
-            self._unknown |= _declared(node)
+            lowering.declared = None
+            cx.scope = scope
+            self._unknown |= self._not_declared(cx, node)
+            if self._recovered is not None:
+                self._recovered.bodies(cx, node)
+
+    def _not_declared(self, cx: Context, node: tree.Statement) -> set[str]:
+        """The names that an ill-formed statement should have declared."""
+        names = _declared(node)
+        if self._recovered is not None and isinstance(node, tree.DeclarationStatement):
+            for one in node.declarations:
+                if isinstance(one, tree.VariableDeclaration) and (
+                    one.name in cx.scope.names or self._recovered.declare(cx, one)
+                ):
+                    names.discard(one.name)
+        return names
 
     def raise_found(self) -> None:
         """Raise the errors, if there are any."""

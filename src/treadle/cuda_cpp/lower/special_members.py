@@ -94,6 +94,18 @@ def has_default_constructor(type: ClassType) -> bool:
     return any(isinstance(one, ClassType) and has_default_constructor(one) for one in parts)
 
 
+def lacks_default_constructor(type: ClassType) -> bool:
+    """Whether a class has constructors, and all of them take arguments."""
+    if type == DIM3 or not has_constructors(type):
+        return False
+    return all(
+        not one.declaration.note
+        and one.declaration.template is None
+        and any(p.default is None and not p.pack for p in one.declaration.parameters)
+        for one in constructors_of(type)
+    )
+
+
 def is_copy_constructor(function: tree.FunctionDeclaration, type: ClassType) -> bool:
     """Whether a function is a copy or move constructor of a class."""
     if function.result is not None or function.name.text != type.scope.name:

@@ -111,9 +111,9 @@ def _structured_binding(cx: Context, node: tree.StructuredBinding) -> None:
         names = list(ir.COMPONENTS[: type.count])
         parts = [cx.rules.member_of(cx, whole, tree.Name(one), node.span) for one in names]
     else:
-        raise cx.error(f"{describe(whole)} has no parts", node.span)
+        raise cx.wrong(f"{describe(whole)} has no parts", node.span)
     if len(parts) != len(node.names):
-        raise cx.error(f"{len(node.names)} names for the {len(parts)} parts of {type}", node.span)
+        raise cx.wrong(f"{len(node.names)} names for the {len(parts)} parts of {type}", node.span)
     cx.scope.names.update(zip(node.names, parts, strict=True))
 
 
@@ -130,6 +130,9 @@ def _if(cx: Context, node: tree.If) -> None:
     with cx.inner_scope():
         if node.initializer is not None:
             lower_statement(cx, node.initializer)
+        if cx.checks_all():
+            _check_if(cx, node)
+            return
         if node.constexpr:
             assert not isinstance(node.condition, tree.VariableDeclaration)
             taken = constant_value(cx, node.condition, "the condition of if constexpr")
@@ -148,6 +151,18 @@ def _if(cx: Context, node: tree.If) -> None:
         then = lower_as_block(cx, node.then)
         otherwise = () if node.otherwise is None else lower_as_block(cx, node.otherwise)
         cx.emit(n.If(condition, then, otherwise, node.span))
+
+
+def _check_if(cx: Context, node: tree.If) -> None:
+    """Both branches, whatever is known of the condition."""
+    if node.constexpr:
+        assert not isinstance(node.condition, tree.VariableDeclaration)
+        constant_value(cx, node.condition, "the condition of if constexpr")
+    else:
+        whole_condition_of(cx, node.condition)
+    lower_as_block(cx, node.then)
+    if node.otherwise is not None:
+        lower_as_block(cx, node.otherwise)
 
 
 def _uniform_condition(cx: Context, condition: n.Expression) -> n.Expression:
@@ -179,14 +194,14 @@ def _is_shared_variable(cx: Context, place: n.Place) -> bool:
 
 def _break(cx: Context, node: tree.Break) -> None:
     if not cx.continue_flags:
-        raise cx.error("break is not in a loop or switch", node.span)
+        raise cx.wrong("break is not in a loop or switch", node.span)
     cx.end_from(cx.loops[-1])
     cx.emit(n.Break(node.span))
 
 
 def _continue(cx: Context, node: tree.Continue) -> None:
     if None not in cx.continue_flags:
-        raise cx.error("continue is not in a loop", node.span)
+        raise cx.wrong("continue is not in a loop", node.span)
     flag = cx.continue_flags[-1]
     outer = max(at for at, one in enumerate(cx.continue_flags) if one is None)
     cx.end_from(cx.loops[outer])
@@ -197,7 +212,7 @@ def _continue(cx: Context, node: tree.Continue) -> None:
 
 
 def _label(cx: Context, node: tree.Case | tree.Default) -> None:
-    raise cx.error("case and default must be directly in the braces of a switch", node.span)
+    raise cx.wrong("case and default must be directly in the braces of a switch", node.span)
 
 
 def _goto_label(cx: Context, node: tree.Label) -> None:

@@ -189,7 +189,7 @@ def declare_object(
             cx.rules.copy_into(cx, made, value, type, span)
         return made
     if isinstance(type, Void):
-        raise cx.error(f"{name} cannot be void", span)
+        raise cx.wrong(f"{name} cannot be void", span)
     if value is None:
         place = uninitialized(cx, name, type, key, span)
         if isinstance(type, ClassType) and has_default_constructor(type):
@@ -276,7 +276,7 @@ def _declare_pointer_with(
         converted = text_pointer(cx, converted, span)
         pointer = pointer_of(cx, converted)
         if pointer is None:
-            raise cx.error(f"{name} is a pointer, and its initializer is not", span)
+            raise cx.wrong(f"{name} is a pointer, and its initializer is not", span)
         # The target of the initializer is known before the declaration: mostly it is the only one.
         known = cx.lowering.facts.targets.setdefault(key, [])
         if not known:

@@ -63,7 +63,7 @@ def _sections(cx: Context, node: tree.Switch) -> list[_Section]:
             earlier = seen.setdefault(value, statement.span)
             if earlier is not statement.span:
                 label = "default" if value is None else f"case {value}"
-                raise cx.error(
+                raise cx.wrong(
                     f"{label} is in this switch already, in line {earlier.line}", statement.span
                 )
         elif sections:
@@ -83,7 +83,7 @@ def _declare_for_all(cx: Context, sections: list[_Section]) -> None:
             if not any(_mentions(later.body, names) for later in sections[place + 1 :]):
                 continue
             if any(getattr(one, "initializer", None) for one in statement.declarations):
-                raise cx.error(
+                raise cx.wrong(
                     "a later case jumps past the initialization of this variable: put the case in "
                     "braces, or declare the variable before the switch",
                     statement.span,
@@ -184,6 +184,8 @@ def _subject(cx: Context, node: tree.Switch) -> n.Expression:
     if isinstance(scoped, EnumType):  # no implicit conversion elsewhere
         written = explicit_cast(cx, written, scoped.underlying, "static", node.span)
     value, type = number(cx, written, node.condition.span)
+    if type.scalar.is_float:
+        raise cx.wrong(f"switch takes an integer, not a {type}", node.condition.span)
     return folded(number_as(value, promoted(type), node.span))
 
 

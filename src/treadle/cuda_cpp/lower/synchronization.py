@@ -23,6 +23,8 @@ from treadle.ir.rules import subgroup_type
 
 
 def _syncthreads(cx: Context, values: Sequence[Value], node: tree.Call) -> Value:
+    name = _name(node)
+    expect(cx, name, values, *((0,) if name == "__syncthreads" else (0, 1)))
     cx.emit(n.Barrier("block", span=cx.span))
     return VoidValue(VOID)
 
@@ -47,6 +49,7 @@ def _syncwarp(cx: Context, values: Sequence[Value], node: tree.Call) -> Value:
 
 
 def _fence_block(cx: Context, values: Sequence[Value], node: tree.Call) -> Value:
+    expect(cx, _name(node), values, 0)
     cx.emit(n.Fence("block", cx.span))
     return VoidValue(VOID)
 
@@ -62,6 +65,7 @@ def _fence_with(role: Literal["arrive", "wait"]) -> Handler:
 
 
 def _fence(cx: Context, values: Sequence[Value], node: tree.Call) -> Value:
+    expect(cx, _name(node), values, 0)
     cx.emit(n.Fence("device", cx.span))
     return VoidValue(VOID)
 
@@ -270,7 +274,7 @@ def _match(cx: Context, values: Sequence[Value], node: tree.Call) -> Value:
     lanes = exchanged(cx, "match_all", (given,), mask)
     pointer = pointer_of(cx, values[2])
     if pointer is None:
-        raise cx.error(f"{name} takes a pointer last, not {describe(values[2])}")
+        raise cx.wrong(f"{name} takes a pointer last, not {describe(values[2])}")
     same = n.Cast(_binary("ne", lanes, constant(0, ir.U32)), ir.I32, cx.span)
     assign(cx, "=", follow(cx, pointer, cx.span), Rvalue(same, INT), cx.span)
     return Rvalue(lanes, UNSIGNED)
@@ -288,7 +292,7 @@ def _reduce(cx: Context, values: Sequence[Value], node: tree.Call) -> Value:
     mask = named_threads(cx, values[0])
     given, type = _given(cx, name, values[1])
     if type.scalar not in (ir.I32, ir.U32):
-        raise cx.error(f"{name} takes an int or an unsigned, not {describe(values[1])}")
+        raise cx.wrong(f"{name} takes an int or an unsigned, not {describe(values[1])}")
     op = _REDUCTIONS[name]
     if op in ("and", "or", "xor"):  # which CUDA has for unsigned only
         given, type = cast(given, ir.U32), UNSIGNED

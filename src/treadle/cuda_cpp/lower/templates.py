@@ -65,7 +65,7 @@ def evaluate_argument(
             const = is_const_type(cx, argument) and not isinstance(type, Reference)
             return ConstOf(type) if const else type
         if not isinstance(argument, _CPP_TYPES):
-            raise cx.error(f"template parameter {parameter.name} takes a type")
+            raise cx.wrong(f"template parameter {parameter.name} takes a type")
         made: Argument = argument
         return made
     if parameter.kind == "template":
@@ -82,7 +82,7 @@ def evaluate_argument(
         if isinstance(function, FunctionSet):  # an overload set, resolved at the call
             return function
     if isinstance(argument, (*tree.TYPES, *_CPP_TYPES)):
-        raise cx.error(f"template parameter {parameter.name} takes a value, not a type")
+        raise cx.wrong(f"template parameter {parameter.name} takes a value, not a type")
     value = (
         argument
         if isinstance(argument, Rvalue)
@@ -114,7 +114,7 @@ def _template(
         found = declared_template(cx, found.type) or found
     if isinstance(found, DeclaredType) and getattr(found.declaration, "template", None):
         return found
-    raise cx.error(f"template parameter {parameter.name} takes a template")
+    raise cx.wrong(f"template parameter {parameter.name} takes a template")
 
 
 def declared_template(cx: Context, type: ClassType) -> DeclaredType | None:
@@ -152,11 +152,12 @@ def bind_arguments(
             with cx.in_scope(inner):
                 value = evaluate_argument(cx, parameter.default, parameter, inner)
         else:
-            raise cx.error(f"template parameter {parameter.name} cannot be deduced", span)
+            how = "has no argument" if deduced is None else "cannot be deduced"
+            raise cx.wrong(f"template parameter {parameter.name} {how}", span)
         known.append(value)
         bind(inner, parameter, value)
     if given:
-        raise cx.error(
+        raise cx.wrong(
             f"{len(arguments)} template arguments for {len(parameters)} parameters", span
         )
     inner.names["<arguments>"] = tuple(known)

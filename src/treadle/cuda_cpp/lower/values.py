@@ -10,8 +10,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias, get_args
 
+from treadle.core.errors import CompileError
 from treadle.cuda_cpp.semantics.scopes import Overload, Scope
 from treadle.cuda_cpp.semantics.types import (
+    IMAGE,
     NULL_POINTER,
     STRING,
     VOID,
@@ -365,6 +367,17 @@ def same_object(one: Any, other: Any) -> bool:
     return bool(one == other)
 
 
+def is_in_parts(value: Any) -> bool:
+    """Whether a value has another form here than in C++: one with pointers that has no place in
+    memory, or a texture, which is a number there."""
+    if getattr(value, "to", None) == IMAGE:
+        return True
+    if isinstance(value, (SplitStruct, SplitArray, ObjectAddress, ChosenPointer, ChosenText)):
+        return True
+    pointers = (PointerValue, PointerVariable, Lvalue, ChoiceLvalue)
+    return isinstance(getattr(value, "type", None), Pointer) and not isinstance(value, pointers)
+
+
 def is_prvalue(value: Any) -> bool:
     """Whether a value is a temporary object, or has no place at all."""
     return isinstance(value, Rvalue) or getattr(value, "category", "") == "prvalue"
@@ -381,6 +394,16 @@ def describe(value: Any) -> str:
     if name == "Null":
         return "nullptr"
     return f"a value of type {type}"
+
+
+class Dependent:
+    """A value that depends on a parameter of the template that is checked: it has no type yet, so
+    whatever asks for that is not checked."""
+
+    @property
+    def type(self) -> CppType:
+        """CompileError: the type is not known."""
+        raise CompileError("this depends on a template parameter")
 
 
 # --- functions -----------------------------------------------------------------------------------

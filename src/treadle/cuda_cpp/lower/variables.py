@@ -14,6 +14,7 @@ from treadle.cuda_cpp.lower.conversions import (
     as_base,
     binds_directly,
     convert,
+    is_const_object,
     refuse_lost_const,
     rvalue,
 )
@@ -25,7 +26,11 @@ from treadle.cuda_cpp.lower.lifetimes import begin, take
 from treadle.cuda_cpp.lower.names import is_auto, is_const, resolve, with_auto
 from treadle.cuda_cpp.lower.pointers import ZERO, follow, unit_of
 from treadle.cuda_cpp.lower.shared_addresses import shared_array
-from treadle.cuda_cpp.lower.special_members import acts, has_constructors
+from treadle.cuda_cpp.lower.special_members import (
+    acts,
+    has_constructors,
+    lacks_default_constructor,
+)
 from treadle.cuda_cpp.lower.storage import (
     array_memory,
     construct_items,
@@ -153,11 +158,11 @@ def is_constant_variable(node: tree.VariableDeclaration) -> bool:
 
 def _deduced(cx: Context, node: tree.VariableDeclaration) -> CppType:
     if node.initializer is None:
-        raise cx.error(f"auto {node.name} needs an initializer to deduce its type", node.span)
+        raise cx.wrong(f"auto {node.name} needs an initializer to deduce its type", node.span)
     initializer = node.initializer
     if isinstance(initializer, tree.InitializerList):
         if len(initializer.items) != 1:
-            raise cx.error(f"the type of auto {node.name} cannot be deduced from {{…}}", node.span)
+            raise cx.wrong(f"the type of auto {node.name} cannot be deduced from {{…}}", node.span)
         initializer = initializer.items[0]
     type = type_of(cx, initializer)
     reference = isinstance(node.type, tree.ReferenceType)
@@ -167,16 +172,29 @@ def _deduced(cx: Context, node: tree.VariableDeclaration) -> CppType:
 def _reference(cx: Context, node: tree.VariableDeclaration, type: Reference) -> tuple[Any, bool]:
     """What a reference refers to, and whether that is a temporary object."""
     if node.initializer is None:
-        raise cx.error(f"the reference {node.name} has no initializer", node.span)
+        raise cx.wrong(f"the reference {node.name} has no initializer", node.span)
     value = (lower if type.const else lower_place)(cx, _only(cx, node))
     if not binds_directly(value, type) and isinstance(getattr(value, "type", None), ClassType):
         value = cx.rules.call_conversion(cx, value, type.to, node.span) or value
+    spelled_out = not (type.const or is_auto(node.type) or cx.is_in_instance())
+    same = getattr(value, "type", None) == type.to
+    if cx.lowering.checking and spelled_out and same and is_const_object(value):
+        raise cx.wrong(
+            f"{type} {node.name} cannot refer to a const {type.to}: make it a reference to const",
+            node.span,
+        )
+    if not type.const and not type.rvalue and _is_no_place(value):
+        raise cx.wrong(
+            f"{type} {node.name} cannot refer to {describe(value)}, which is no variable: make it "
+            "a reference to const, or a value",
+            node.span,
+        )
     if not binds_directly(value, type) and (type.const or isinstance(value, Rvalue)):
         converted = convert(cx, value, type.to, node.span)
         made = declare_object(cx, node.name, type.to, key_of(cx, node), converted, node.span)
         return made, True
     if not binds_directly(value, type):
-        raise cx.error(f"{type} {node.name} cannot refer to {describe(value)}", node.span)
+        raise cx.wrong(f"{type} {node.name} cannot refer to {describe(value)}", node.span)
     is_new = is_prvalue(value) and getattr(value, "type", None) == type.to
     if is_new:
         take(cx, value)
@@ -185,11 +203,17 @@ def _reference(cx: Context, node: tree.VariableDeclaration, type: Reference) -> 
     return with_category(with_fixed_place(cx, value, node.span), "lvalue"), is_new
 
 
+def _is_no_place(value: Value) -> bool:
+    """Whether a value is a number or object without a place, and not a constant with a name, for
+    which its value stands here."""
+    return isinstance(value, Rvalue) and not isinstance(value.expression, n.Variable)
+
+
 def _only(cx: Context, node: tree.VariableDeclaration) -> Any:
     initializer = node.initializer
     if isinstance(initializer, tree.InitializerList):
         if len(initializer.items) != 1:
-            raise cx.error(f"{node.name} takes one value", node.span)
+            raise cx.wrong(f"{node.name} takes one value", node.span)
         return initializer.items[0]
     return initializer
 
@@ -240,8 +264,12 @@ def _local(cx: Context, node: tree.VariableDeclaration, type: CppType) -> Any:
     key = key_of(cx, node)
     initializer = node.initializer
     if isinstance(type, ArrayOf):
+        if cx.lowering.checking and initializer is None:
+            _refuse_uninitialized(cx, node, type)
         return _array(cx, node, type)
     if initializer is None:
+        if cx.lowering.checking:
+            _refuse_uninitialized(cx, node, type)
         return declare_object(cx, node.name, type, key, None, node.span)
     if isinstance(initializer, tree.InitializerList):
         if node.direct and isinstance(type, ClassType):
@@ -251,6 +279,18 @@ def _local(cx: Context, node: tree.VariableDeclaration, type: CppType) -> Any:
         value = lower(cx, initializer)
     refuse_lost_const(cx, node.type, value, node.span)
     return declare_object(cx, node.name, type, key, value, node.span)
+
+
+def _refuse_uninitialized(cx: Context, node: tree.VariableDeclaration, type: CppType) -> None:
+    """CompileError for a variable that needs an initializer and has none."""
+    inner = innermost(type)
+    if isinstance(inner, ClassType) and lacks_default_constructor(inner):
+        raise cx.wrong(
+            f"{node.name} needs an initializer: {inner} has no constructor without parameters",
+            node.span,
+        )
+    if is_constant_variable(node) and isinstance(inner, (Arithmetic, EnumType)):
+        raise cx.wrong(f"{node.name} is const, so it needs an initializer", node.span)
 
 
 def _constructed(
@@ -295,7 +335,7 @@ def length_of(cx: Context, node: tree.VariableDeclaration, element: CppType) -> 
     if isinstance(initializer, tree.StringLiteral):
         return len(initializer.data) + 1
     if not isinstance(initializer, tree.InitializerList) or not initializer.items:
-        raise cx.error(f"the array {node.name} needs a length or an initializer", node.span)
+        raise cx.wrong(f"the array {node.name} needs a length or an initializer", node.span)
     count = len(initializer.items)
     plain = not any(isinstance(one, tree.InitializerList) for one in initializer.items)
     if plain and isinstance(element, ArrayOf):  # brace elision
@@ -317,7 +357,7 @@ def _shared(cx: Context, node: tree.VariableDeclaration) -> Any:
     if known is not None:
         return known
     if node.initializer is not None and not _is_empty(node.initializer):
-        raise cx.error(
+        raise cx.wrong(
             f"{node.name} is __shared__, so it cannot have an initializer: let a thread assign it, "
             "followed by __syncthreads()",
             node.span,
@@ -434,7 +474,7 @@ def _functions_in(cx: Context, initializer: Any, type: CppType) -> Value:
         return convert(cx, lower(cx, initializer), type, initializer.span)
     items = initializer.items if isinstance(initializer, tree.InitializerList) else (initializer,)
     if len(items) > (type.length or 0):
-        raise cx.error(f"{len(items)} values for an array of {type.length}", initializer.span)
+        raise cx.wrong(f"{len(items)} values for an array of {type.length}", initializer.span)
     made = [_functions_in(cx, one, type.element) for one in items]
     null = Rvalue(n.Constant(0, ir.I32), VOID, literal_zero=True)
     while len(made) < (type.length or 0):

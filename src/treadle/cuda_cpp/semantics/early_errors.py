@@ -44,7 +44,11 @@ transform_reduce true_type tuple tuple_element tuple_size underlying_type_t uniq
 unordered_map unordered_set upper_bound variant vector visit void_t
 """
 _STANDARD = frozenset(_STANDARD_TEXT.split())
-_MOST = 20
+
+
+def may_be_foreign(name: str) -> bool:
+    """Whether CUDA, C or C++'s library may declare a name that nothing here does."""
+    return name in _STANDARD or _FOREIGN.match(name) is not None
 
 
 def early_errors(
@@ -61,12 +65,12 @@ def early_errors(
     unknown: dict[str, CompileError] = {}
     for name in uses.names:
         text = name.text
-        if text in known or text in _STANDARD or _FOREIGN.match(text) or is_built_in(text):
+        if text in known or may_be_foreign(text) or is_built_in(text):
             continue
         if text not in unknown:
             unknown[text] = CompileError(message(text, known), name.span)
     found = [*unknown.values(), *_wrong_counts(uses, is_built_in)]
-    return sorted(found, key=lambda one: (one.file, one.line, one.column))[:_MOST]
+    return sorted(found, key=lambda one: (one.file, one.line, one.column))
 
 
 def _wrong_counts(uses: Uses, is_built_in: Callable[[str], bool]) -> Iterator[CompileError]:

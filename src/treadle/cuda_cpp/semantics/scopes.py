@@ -127,6 +127,15 @@ class Scope:
             scope = scope.parent
         return None
 
+    def all_names(self) -> list[str]:
+        """The names that unqualified lookup would find, without those of namespaces in use."""
+        found: list[str] = []
+        scope: Scope | None = self
+        while scope is not None:
+            found += (name for name in scope.names if name.isidentifier())
+            scope = scope.parent
+        return found
+
     def functions(self, name: str) -> Iterator[Functions]:
         """All overload sets of a name, the innermost first: operators are looked up in all."""
         scope: Scope | None = self

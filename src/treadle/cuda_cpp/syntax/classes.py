@@ -101,8 +101,10 @@ def _members(
         while c.index < close and not c.full:
             if c.text in _ACCESS_WORDS:
                 public = c.text == "public"
-            friends = friends or c.text == "friend"
+            start = c.index
             made = _member_or_error(c, close)
+            # Also after specifiers, as in `__device__ friend int f();`
+            friends = friends or "friend" in c.texts[start : c.index]
             names_of[public].update(filter(None, map(_name_of, made)))
             found.extend(made)
     finally:
