@@ -187,6 +187,10 @@ class Group:
                 self.client.bye(lifecycle.failure)
             lifecycle.leave(1)
 
+    def check_failure(self) -> None:
+        """DistributedError if another rank has failed."""
+        self._raise_failure(None)
+
     def _raise_failure(self, operation: Operation | None) -> None:
         if self._failed is not None:
             what = "" if operation is None else f"{operation} cannot end: "
@@ -330,7 +334,9 @@ def _met(launched: Launched, backend: str | None, timeout: float, check: bool) -
         lifecycle.listen(group.heard)
     made: Any = import_module(BACKENDS[name])
     try:
-        found = made.make(Meeting(launched, timeout, device, group.client, group.overdue))
+        found = made.make(
+            Meeting(launched, timeout, device, group.client, group.check_failure, group.overdue)
+        )
     except DistributedError as error:
         raise _with_places(error, group) from None
     group.backend = found

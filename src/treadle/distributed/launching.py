@@ -21,12 +21,13 @@ from typing import IO, Any
 
 from treadle.core.errors import DistributedError
 from treadle.distributed import environment
-from treadle.distributed.store import KILLED, Progress, Store
+from treadle.distributed.store import KILLED, Progress, Store, close_listening, listening
 
 # How long processes have to end by themselves after the first one has failed, and then after they
 # were asked to.
 _GRACE, _ASKED = 5.0, 3.0
 _LOOK = 0.02
+ENDED = "it ended before it was connected to the others"
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +63,9 @@ def run(launch: Launch, say: Callable[[str], None], shown: Shown | None = None) 
     key = secrets.token_hex(16)
     with (
         contextlib.closing(Store(launch.count, host, 0, key, changed)) as store,
-        contextlib.closing(_Output(host, key, launch, shown)) as output,
+        contextlib.closing(
+            _Output(host, key, launch, shown, lambda rank: store.ended(rank, ENDED))
+        ) as output,
     ):
         variables = _variables(launch, store.port, output.port, key)
         processes = [
@@ -108,13 +111,18 @@ class _Output:
     """Shows what ranks print, line by line, and knows their processes: an mpiexec may end before
     the ranks that it has started."""
 
-    def __init__(self, host: str, key: str, launch: Launch, shown: Shown) -> None:
+    def __init__(
+        self, host: str, key: str, launch: Launch, shown: Shown, left: Callable[[int], None]
+    ) -> None:
+        """`left` is called with a rank whose process has ended."""
         self._key = key
+        self._left = left
         self._shown = shown
         self._prefix = f"[{{:{len(str(launch.count - 1))}}}] " if launch.prefix else ""
-        self._socket = socket.create_server((host, 0), backlog=2 * launch.count)
+        self._socket = listening(host, 0)
         self.port: int = self._socket.getsockname()[1]
         self._readers: list[threading.Thread] = []
+        self._lock = threading.Lock()
         self._pids: dict[int, int] = {}  # of ranks on this host, by ranks
         self._open: Counter[int] = Counter()  # connections by ranks
         threading.Thread(target=self._accept, name="treadle output", daemon=True).start()
@@ -140,11 +148,16 @@ class _Output:
             rank = hello["rank"]
             if hello["host"] == socket.gethostname():
                 self._pids[rank] = hello["pid"]
-            self._open[rank] += 1
+            with self._lock:
+                self._open[rank] += 1
             target = self._shown.out if hello["stream"] == 1 else self._shown.err
             with contextlib.suppress(OSError):
                 _show(lines, target, self._prefix.format(rank))
-            self._open[rank] -= 1
+            with self._lock:
+                self._open[rank] -= 1
+                has_left = not self._open[rank]
+            if has_left:
+                self._left(rank)
 
     @property
     def is_open(self) -> bool:
@@ -160,7 +173,7 @@ class _Output:
 
     def close(self) -> None:
         """Let no rank in any more."""
-        self._socket.close()
+        close_listening(self._socket)
 
     def drain(self) -> None:
         """Show the last lines."""

@@ -82,9 +82,7 @@ class Store:
         self._connections: dict[int, _Connection] = {}
         self._progress = {rank: Progress(rank) for rank in range(size)}
         self._heard = dict.fromkeys(range(size), time.monotonic())
-        self._socket = socket.create_server(
-            (host, port), family=_family(host), backlog=_BACKLOG, reuse_port=False
-        )
+        self._socket = listening(host, port)
         self.port: int = self._socket.getsockname()[1]
         threading.Thread(target=self._accept, name="treadle store", daemon=True).start()
 
@@ -112,7 +110,7 @@ class Store:
 
     def close(self) -> None:
         """Answer no longer."""
-        self._socket.close()
+        close_listening(self._socket)
         with self._lock:
             connections = [*self._connections.values()]
         for each in connections:
@@ -213,8 +211,23 @@ class Store:
             )  # fmt: skip
 
 
-def _family(host: str) -> socket.AddressFamily:
-    return socket.AF_INET6 if ":" in host else socket.AF_INET
+def listening(host: str, port: int) -> socket.socket:
+    """A socket that listens; for port 0 at one that no other has had lately."""
+    made = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_STREAM)
+    try:
+        if port:  # a job that ends leaves its port in TIME_WAIT
+            made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        made.bind((host, port))
+        made.listen(_BACKLOG)
+    except BaseException:
+        made.close()
+        raise
+    return made
+
+
+def close_listening(found: socket.socket) -> None:
+    """Close a socket on which another thread may be waiting: that alone would not wake it."""
+    _shut(found)
 
 
 def _quick(found: socket.socket) -> None:

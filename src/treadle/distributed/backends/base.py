@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
 from treadle.core.dtypes import DType
+from treadle.core.errors import DistributedError
 from treadle.distributed.client import Client
 from treadle.distributed.environment import Launched
 from treadle.distributed.operation import Operation
 from treadle.distributed.request import Request
 from treadle.runtime.devices import Device
+
+_LOOK = 0.5  # seconds between looks whether a rank that is waited for has failed
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,9 +27,32 @@ class Meeting:
     timeout: float
     device: Device
     client: Client | None
+    check: Callable[[], None]
+    """Raises an error if another rank has failed."""
     overdue: Callable[[Operation], None]
     """Ends this process, for an operation that has not ended in time and that nothing waits for in
     a way that could raise an error."""
+
+
+def meet(meeting: Meeting) -> None:
+    """Wait until all ranks have come to `init`, as far as they are connected already."""
+    client, launched = meeting.client, meeting.launched
+    if client is None:
+        return
+    client.set(f"init {launched.rank}", True)
+    until = time.monotonic() + meeting.timeout
+    for rank in range(launched.size):
+        while True:
+            try:
+                client.get(f"init {rank}", _LOOK)
+                break
+            except TimeoutError:
+                meeting.check()
+                if time.monotonic() > until:
+                    raise DistributedError(
+                        f"rank {rank} has not called td.distributed.init() within "
+                        f"{meeting.timeout:g} s"
+                    ) from None
 
 
 class Backend(Protocol):

@@ -14,7 +14,7 @@ from typing import Any
 
 from treadle.core import dtypes
 from treadle.core.errors import DistributedError
-from treadle.distributed.backends.base import Meeting
+from treadle.distributed.backends.base import Meeting, meet
 from treadle.distributed.operation import Operation
 from treadle.distributed.request import Request
 
@@ -56,6 +56,8 @@ class Mpi:
         self._thread.start()
         self._timeout = meeting.timeout
         self._ranks: Any = None  # a communicator for these operations alone
+        # MPI waits for ever for a rank that does not come, and lets no other thread run meanwhile.
+        meet(meeting)
         self.rank, self.size = self._call(self._open, meeting.timeout)
 
     def start(self, operation: Operation) -> None:

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 from treadle.core import dtypes
 from treadle.core.errors import DistributedError
-from treadle.distributed.backends.base import Meeting
+from treadle.distributed.backends.base import Meeting, meet
 from treadle.distributed.client import Client
 from treadle.distributed.operation import Operation
 from treadle.distributed.request import Request
@@ -59,6 +59,7 @@ class Nccl:
         self._overdue = meeting.overdue
         self.rank, self.size = meeting.launched.rank, meeting.launched.size
         assert meeting.client is not None
+        meet(meeting)
         _check_devices(meeting, meeting.client)
         self._communicator = self._met(meeting.client)
         self._stream = meeting.device.stream()
@@ -196,13 +197,7 @@ def _check_devices(meeting: Meeting, client: Client) -> None:
     visible = os.environ.get("CUDA_VISIBLE_DEVICES", "")
     own = [host, visible, device.id]
     client.set(f"device {launched.rank}", own)
-    try:
-        all_ranks = [client.get(f"device {r}", meeting.timeout) for r in range(launched.size)]
-    except TimeoutError as error:
-        raise DistributedError(
-            f"rank {str(error).rpartition(' ')[2]} has not called td.distributed.init() within "
-            f"{meeting.timeout:g} s"
-        ) from None
+    all_ranks = [client.get(f"device {r}", meeting.timeout) for r in range(launched.size)]
     same = [rank for rank, each in enumerate(all_ranks) if each == own]
     if len(same) > 1:
         raise DistributedError(
