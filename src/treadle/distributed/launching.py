@@ -27,7 +27,6 @@ from treadle.distributed.store import KILLED, Progress, Store, close_listening, 
 # were asked to.
 _GRACE, _ASKED = 5.0, 3.0
 _LOOK = 0.02
-ENDED = "it ended before it was connected to the others"
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,9 +62,7 @@ def run(launch: Launch, say: Callable[[str], None], shown: Shown | None = None) 
     key = secrets.token_hex(16)
     with (
         contextlib.closing(Store(launch.count, host, 0, key, changed)) as store,
-        contextlib.closing(
-            _Output(host, key, launch, shown, lambda rank: store.ended(rank, ENDED))
-        ) as output,
+        contextlib.closing(_Output(host, key, launch, shown, store.left)) as output,
     ):
         variables = _variables(launch, store.port, output.port, key)
         processes = [

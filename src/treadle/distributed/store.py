@@ -18,6 +18,7 @@ from typing import Any
 
 _MOST_BYTES = 1 << 20  # of a line
 _BACKLOG = 1024
+ABSENT = "it ended before it was connected to the others"
 KILLED = "it ended without a word: it was killed, or ended itself past Python"
 
 
@@ -80,6 +81,7 @@ class Store:
         self._values: dict[str, Any] = {}
         self._waiting: dict[str, list[tuple[_Connection, int]]] = {}
         self._connections: dict[int, _Connection] = {}
+        self._welcomed: set[int] = set()
         self._progress = {rank: Progress(rank) for rank in range(size)}
         self._heard = dict.fromkeys(range(size), time.monotonic())
         self._socket = listening(host, port)
@@ -107,6 +109,12 @@ class Store:
             each.send({"ended": asdict(now)})
         if self._changed is not None:
             self._changed(now)
+
+    def left(self, rank: int) -> None:
+        """Note that a rank's process has ended, if it has not said so itself."""
+        with self._lock:
+            was_here = rank in self._welcomed
+        self.ended(rank, KILLED if was_here else ABSENT)
 
     def close(self) -> None:
         """Answer no longer."""
@@ -189,6 +197,7 @@ class Store:
             else:
                 connection.rank = rank
                 self._connections[rank] = connection
+                self._welcomed.add(rank)
             ended = [asdict(each) for each in self._progress.values() if each.ended is not None]
         connection.send({"id": message["id"], "value": wrong})
         for each in ended:
