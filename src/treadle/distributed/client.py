@@ -116,6 +116,7 @@ class Client:
                         self._arrived.notify_all()
         except (OSError, ValueError):
             pass
+        self._socket.close()
         with self._arrived:
             self._is_closed = True
             self._arrived.notify_all()
