@@ -69,7 +69,7 @@ def type_errors(
     types: NumberTypes,
     symbols: Mapping[str, tuple[CppType, str]],
 ) -> list[IllFormed]:
-    """What is ill-formed in the functions of a file that are no templates, in the file's order.
+    """What is ill-formed in the functions of a file, in the file's order.
     `symbols` are the types of its variables in device memory, and whether they are "constant"."""
     lowering = Lowering(RULES, texts, Facts(), types=types, checking=True, file=unit.file)
     cx = Context(lowering, scope)
