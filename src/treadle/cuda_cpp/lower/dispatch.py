@@ -57,8 +57,8 @@ def constant_rvalue(cx: Context, expression: Any, what: str) -> Rvalue:
 
 
 def _unknown_constant(cx: Context, expression: Any, message: str) -> CompileError:
-    """The error of what is not a constant expression, as far as can be evaluated here. C++ forbids it
-    if it has the value of a variable that may change."""
+    """The error of what is not a constant expression, as far as can be evaluated here. C++ forbids
+    it if it has the value of a variable that may change."""
     for node in () if cx.is_in_template() else walk_tree(expression):
         if isinstance(node, tree.Name) and not node.scope:
             found = cx.scope.find(node.text)
