@@ -185,8 +185,8 @@ def _reference(cx: Context, node: tree.VariableDeclaration, type: Reference) -> 
         )
     if not type.const and not type.rvalue and _is_no_place(value):
         raise cx.wrong(
-            f"{type} {node.name} cannot refer to {describe(value)}, which is not a variable: make it "
-            "a reference to const, or a value",
+            f"{type} {node.name} cannot refer to {describe(value)}, which is not a variable: make "
+            "it a reference to const, or a value",
             node.span,
         )
     if not binds_directly(value, type) and (type.const or isinstance(value, Rvalue)):
