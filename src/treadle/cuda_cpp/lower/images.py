@@ -297,7 +297,13 @@ def _seamless(
     cube = _layer(cx, texels, cx.let(n.Binary("sub", layer, face, ir.I32)), True)
     outer, cx.lowering.srgb = cx.lowering.srgb, sampling.srgb
     try:
-        given = [zero, cube.pointer, _integer(cube.extents[-1]), _integer(face), *at[:2]]
+        given: list[Value] = [
+            zero,
+            cube.pointer,
+            _integer(cube.extents[-1]),
+            _integer(face),
+            *at[:2],
+        ]
         return _called(cx, "__treadle_seamless", given)
     finally:
         cx.lowering.srgb = outer
