@@ -118,6 +118,21 @@ __global__ void counts_of(Count *odd, Count *even, int n, unsigned &total)
     }
 }
 
+__device__ void sums(float *x, float *own, float **pairs, int n, int *flag)
+{
+    for (int i = 0; i < n; ++i) {
+        float *data = pairs[i];
+        x[i] += data[i] + own[i];
+        own[i] = 0;
+    }
+    if (flag) *flag = 5;
+}
+__global__ void null_arguments(float *x, float *own, float **pairs, int n)
+{
+    if (n > 0) sums(x, own, pairs, n, nullptr);
+    else sums(x, 0, 0, 0, 0);
+}
+
 struct Stack { uint4 *a; float *b; int n; };
 __constant__ Stack stack;
 __constant__ float *rows[3][2];
@@ -259,3 +274,13 @@ def test_references_to_one_of_several_elements(device):
     assert [one["many"] for one in odd] == [1 + 7, 3 + 9, 5 + 11, 0]
     assert [one["many"] for one in even] == [0 + 6, 2 + 8, 4 + 10, 0]
     assert total.tolist() == [66]
+
+
+def test_null_pointers_as_arguments_of_functions(device):
+    x, own = np.ones(3, np.float32), np.full(3, 2, np.float32)
+    MODULE.null_arguments[1, 1](x, own, None, 0)
+    assert x.tolist() == [1] * 3
+    pairs = [np.full(3, k, np.float32) for k in (10, 20, 30)]
+    MODULE.null_arguments[1, 1](x, own, pairs, 3)
+    assert x.tolist() == [13, 23, 33]
+    assert not own.any()

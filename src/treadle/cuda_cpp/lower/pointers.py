@@ -97,7 +97,7 @@ def pointer_of(cx: Context, value: Value) -> PointerValue | None:
                 points = [one for one in known if not isinstance(one, NullTarget)]
                 targets = tuple((points or known)[:1])
             return PointerValue(
-                targets or (NullTarget(),),
+                targets or (NullTarget(given=False),),
                 value.offset,
                 value.unit,
                 value.to,
@@ -218,7 +218,10 @@ def follow(cx: Context, pointer: PointerValue, span: Span) -> Value:
         return ChoiceLvalue(pointer.tag, choices, pointer.to)
     target = pointer.targets[0]
     if isinstance(target, NullTarget):
-        if not cx.lowering.unevaluated:  # unless a later statement shows what it points to
+        # A function that is called with a null pointer may know that by its other arguments.
+        in_call = target.given and cx.depth > 0
+        if not in_call and not cx.lowering.unevaluated:
+            # Unless a later statement shows what it points to.
             found = cx.error("this pointer is always null where it is dereferenced", span)
             cx.lowering.unless_changed.append(found)
         if not isinstance(pointer.to, ArrayOf):  # the next run has more targets

@@ -95,7 +95,9 @@ class ObjectTarget:
 
 @dataclass(frozen=True, slots=True)
 class NullTarget:
-    """The target of a null pointer."""
+    """The target of a null pointer; of one that has no value, if it was not `given` one."""
+
+    given: bool = field(default=True, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
