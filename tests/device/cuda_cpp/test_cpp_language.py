@@ -319,6 +319,49 @@ for (int i = 0; i < 6; i++) out[k++] = f(i);
 }
     """,
     ),
+    "alignment of members": (
+        """
+struct B { char c; alignas(8) int v; char d; }; struct C { alignas(16) float f[3]; int n; };
+struct D { B b; short s; alignas(4) char x; __attribute__((aligned(8))) char y; };
+struct E : B { char e; };
+    """,
+        """
+out[k++] = sizeof(B); out[k++] = alignof(B); out[k++] = __builtin_offsetof(B, v);
+out[k++] = __builtin_offsetof(B, d); out[k++] = sizeof(C); out[k++] = alignof(C);
+out[k++] = __builtin_offsetof(D, x); out[k++] = __builtin_offsetof(D, y);
+out[k++] = sizeof(D); B b{1, n, 3};
+B a[2] = {{1, 2, 3}, {4, 5, 6}}; out[k++] = b.v + a[1].v * 10; a[n & 1].v = 9;
+out[k++] = a[1].v; unsigned char *p = (unsigned char *)a; out[k++] = p[8] * 100 + p[24];
+D d; d.y = 4; d.b.v = 8; D e = d; out[k++] = e.y + e.b.v;
+    """,
+    ),
+    "instances of variable templates": (
+        """
+template <int N> constexpr int fact = N * fact<N - 1>;
+template <> constexpr int fact<0> = 1; template <typename T> constexpr bool is_f = false;
+template <> constexpr bool is_f<float> = true;
+template <typename T> constexpr bool is_f<T *> = true;
+    """,
+        """
+int a[fact<3>]; a[5] = n; out[k++] = sizeof(a) + fact<4>;
+out[k++] = is_f<float> + is_f<int> * 10 + is_f<int *> * 100;
+    """,
+    ),
+    "specializations for members": (
+        """
+struct S { int v; using type = int; }; template <typename T, typename = void> struct has {
+static constexpr int value = 0; };
+template <typename T> struct has<T, std::void_t<typename T::type>> {
+static constexpr int value = 1; };  template <typename T, typename = void> struct hv {
+static constexpr int value = 0; };
+template <typename T> struct hv<T, decltype((void)std::declval<T>().v)> {
+static constexpr int value = 1; };
+    """,
+        """
+out[k++] = has<S>::value; out[k++] = has<int>::value; out[k++] = hv<S>::value;
+out[k++] = hv<int>::value;
+    """,
+    ),
     "recursive template": (
         """
 template <int N> struct Fact { static const int value = N * Fact<N - 1>::value; };

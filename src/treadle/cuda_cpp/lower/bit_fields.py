@@ -37,6 +37,7 @@ class Declared:
     type: CppType
     width: int | None = None
     unsigned: bool = False  # an enum without negative enumerators
+    alignment: int = 0  # by alignas or __align__
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +60,7 @@ def laid_out(
 ) -> Layout:
     """The layout of a class whose members follow `start` bytes of its bases."""
     if not _has_bits(members, start, is_union, packing):
-        return Layout(tuple(Field(one.name, one.type) for one in members))
+        return Layout(tuple(Field(one.name, one.type, one.alignment) for one in members))
     if is_union:
         return _union(members, own)
     places, end = _places(members, start, packing)
@@ -73,7 +74,7 @@ def laid_out(
         if _is_loose(one, place, alignment):
             continue
         at = _add_words(fields, words, own, at, place // 8, alignment)
-        fields.append(Field(one.name, one.type))
+        fields.append(Field(one.name, one.type, one.alignment))
         at += size_of(one.type)
     _add_words(fields, words, own, at, total, alignment)
     bits = []
@@ -177,7 +178,7 @@ def _union(members: Sequence[Declared], own: str) -> Layout:
     bits: list[BitField] = []
     for at, one in enumerate(members):
         if one.width is None:
-            fields.append(Field(one.name, one.type))
+            fields.append(Field(one.name, one.type, one.alignment))
         elif one.name:
             name = f"{WORDS}{own}.{at}"
             scalar = _OF_SIZE[size_of(one.type)]

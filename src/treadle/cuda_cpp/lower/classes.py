@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from treadle.core.errors import CompileError
+from treadle.core.source import Span
 from treadle.cuda_cpp.lower.arithmetic import constant
 from treadle.cuda_cpp.lower.bit_fields import Declared, Layout, Unplaced, laid_out
 from treadle.cuda_cpp.lower.context import Context
@@ -148,13 +149,7 @@ def _make(
                 _add_field(cx, member, members)
         alignment = 0
         if declaration.alignment is not None:
-            alignment = constant_integer(cx, declaration.alignment, "an alignment")
-            if not 0 <= alignment <= _MOST_ALIGNMENT or alignment & (alignment - 1):
-                raise cx.error(
-                    f"{name} is aligned to {alignment} bytes: an alignment is a power of two of "
-                    f"{_MOST_ALIGNMENT} at most",
-                    declaration.span,
-                )
+            alignment = _alignment(cx, name, declaration.alignment, declaration.span)
     layout = _layout(cx, declaration, members, bases)
     type = ClassType(
         scope.qualified(name or _unnamed(declaration)) if template is None else name,
@@ -298,7 +293,24 @@ def _add_field(cx: Context, member: tree.Declaration, members: list[Declared]) -
             raise cx.wrong(f"{member.name} is a bit field of type {type}", member.span)
         if width < 0 or (width == 0 and member.name):
             raise cx.wrong(f"{member.name} has {width} bits", member.span)
-    members.append(Declared(member.name, type, width, _is_unsigned(cx, member.type)))
+    alignment = 0
+    if member.alignment is not None:
+        alignment = _alignment(cx, member.name, member.alignment, member.span)
+        if width is not None:
+            raise cx.wrong(f"{member.name} is a bit field, which has no alignment", member.span)
+    members.append(Declared(member.name, type, width, _is_unsigned(cx, member.type), alignment))
+
+
+def _alignment(cx: Context, name: str, written: tree.Expression, span: Span) -> int:
+    """The bytes that a class or member is aligned to."""
+    alignment = constant_integer(cx, written, "an alignment")
+    if not 0 <= alignment <= _MOST_ALIGNMENT or alignment & (alignment - 1):
+        raise cx.wrong(
+            f"{name} is aligned to {alignment} bytes: an alignment is a power of two of "
+            f"{_MOST_ALIGNMENT} at most",
+            span,
+        )
+    return alignment
 
 
 def _is_unsigned(cx: Context, written: tree.TypeTree) -> bool:

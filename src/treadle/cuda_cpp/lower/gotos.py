@@ -136,8 +136,8 @@ def _emit(cx: Context, labels: Labels, blocks: list[n.Block], span: Span) -> Non
     gone = n.Binary("ge", state, constant(count, ir.I32), ir.BOOL, span)
     body = (n.If(gone, (n.Break(span),), (), span), *made) if leaves.ways else tuple(made)
     cx.emit(n.While(n.TRUE, body, (), span))
-    for kind, number in leaves.ways.items():
-        left = n.Binary("eq", state, constant(number, ir.I32), ir.BOOL, span)
+    for kind, way in leaves.ways.items():
+        left = n.Binary("eq", state, constant(way, ir.I32), ir.BOOL, span)
         cx.emit(n.If(left, (kind(span),), (), span))
 
 

@@ -335,7 +335,10 @@ def _object(cx: Context, place: n.Place, pointer: PointerValue, span: Span) -> V
 
 def demand_memory(cx: Context, place: n.Place) -> None:
     """Record that a variable needs a memory, and lower the kernel again with it."""
-    if note_memory(cx, place):
+    root = root_of(place)
+    key = cx.lowering.variable_keys.get(root.name) if isinstance(root, n.Variable) else None
+    if key is not None and key not in cx.lowering.facts.in_memory:
+        note_memory(cx, place)
         raise LowerAgain
 
 

@@ -81,7 +81,7 @@ from treadle.ir.definition import KernelOptions
 from treadle.ir.signature import DeclaredParameter, DeclaredPointer, Signature
 
 _MOST_BYTES = 1 << 31  # of a variable
-_MOST_RUNS = 64  # of the lowering: each adds a fact about a variable
+_MOST_RUNS = 256  # of the lowering: each adds a fact about a variable
 
 
 @dataclass(frozen=True, slots=True)

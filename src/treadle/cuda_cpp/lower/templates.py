@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
+from treadle.core.errors import CompileError
 from treadle.core.source import Span
 from treadle.cuda_cpp.lower.arithmetic import folded
 from treadle.cuda_cpp.lower.classes import class_type
@@ -348,10 +349,14 @@ def _matches(
         special = expanded(cx, special, counts)
     assert special.specialized is not None
     deduced: dict[str, Argument] = {}
+    dependent: list[tuple[Any, Argument]] = []  # of what the other arguments have deduced
     parameters = special.template or ()
     if len(special.specialized) != len(bound):
         return None
     for written, argument in zip(special.specialized, bound, strict=True):
+        if _is_dependent(written, parameters):
+            dependent.append((written, argument))
+            continue
         if isinstance(written, tree.ConstType) and written.volatile:
             return None  # types are never volatile here
         if isinstance(argument, Rvalue):
@@ -377,7 +382,30 @@ def _matches(
             with cx.in_scope(scope):
                 if not deduce(cx, written, argument, parameters, deduced, exact=True):
                     return None
-    return bind_arguments(cx, parameters, (), scope, special.span, deduced)
+    found = bind_arguments(cx, parameters, (), scope, special.span, deduced)
+    return found if _is_given(cx, dependent, found) else None
+
+
+def _is_dependent(written: Any, parameters: Sequence[tree.TemplateParameter]) -> bool:
+    """Whether a type says nothing of a parameter: `decltype(…)`, or `T::type`."""
+    names = {one.name for one in parameters}
+    return bool(names) and any(
+        isinstance(one, tree.DecltypeType)
+        or (isinstance(one, tree.Name) and bool(one.scope) and one.scope[0].text in names)
+        for one in walk_tree(written)
+    )
+
+
+def _is_given(cx: Context, dependent: Sequence[tuple[Any, Argument]], scope: Scope) -> bool:
+    """Whether types that depend on deduced parameters exist, and are the arguments."""
+    with cx.in_scope(scope):
+        for written, argument in dependent:
+            try:
+                if resolve(cx, written) != argument:
+                    return False
+            except CompileError:  # a type that does not exist is no match
+                return False
+    return True
 
 
 def method_of_instance(

@@ -529,7 +529,8 @@ def _host_constant(cx: Context, entity: GlobalVariable, node: tree.Name) -> Valu
                 known = _constant_of(cx, declaration)
         finally:
             cx.lowering.folding -= 1
-        if known is not None and not declaration.template and not isinstance(known, ArrayValue):
+        is_template = entity.declaration.template is not None
+        if known is not None and not is_template and not isinstance(known, ArrayValue):
             cx.lowering.statics[key] = known
     found: Value | None = known
     return found

@@ -48,8 +48,8 @@ class _Reader:
             case tree.ExpressionStatement(expression=expression):
                 return not self._stops(expression)
             case tree.Compound(body=body):
-                labels = [at for at, one in enumerate(body) if isinstance(one, tree.Label)]
-                return all(map(self.ends, body[labels[-1] :] if labels else body))
+                starts = [at for at, one in enumerate(body) if isinstance(one, tree.Label)]
+                return all(map(self.ends, body[starts[-1] :] if starts else body))
             case tree.If(condition=condition, then=then, otherwise=otherwise, constexpr=constexpr):
                 if constexpr or _is_true(condition):
                     return self.ends(then)

@@ -93,10 +93,11 @@ class ArrayOf:
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """A member variable."""
+    """A member variable; `alignment` is that of alignas or __align__, 0 for none."""
 
     name: str
     type: CppType
+    alignment: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -420,7 +421,7 @@ def _struct(type: ClassType) -> ir.Struct:
     fields: list[ir.Field] = []
     end = 0
     for one in all_fields(type):
-        wanted = _align(one.type)
+        wanted = _align_of_field(one)
         start = -(-end // wanted) * wanted
         natural = -(-end // ir.align_of(ir_type(one.type))) * ir.align_of(ir_type(one.type))
         if start > natural:
@@ -447,16 +448,20 @@ def _union(type: ClassType) -> ir.Struct:
     """The bytes of a union, as words of its alignment; its members are views of them."""
     size = max((ir.size_of(ir_type(f.type)) for f in type.fields), default=1)
     unit = max((min(_align(f.type), 4) for f in type.fields), default=1)
-    wanted = max((_align(f.type) for f in type.fields), default=1)
+    wanted = max(map(_align_of_field, type.fields), default=1)
     size = -(-size // wanted) * wanted
     word = {1: ir.U8, 2: ir.U16, 4: ir.U32}[unit]
     return ir.Struct(type.name, (ir.Field(UNION_WORDS, ir.Array(word, size // unit)),))
 
 
+def _align_of_field(one: Field) -> int:
+    return max(_align(one.type), one.alignment)
+
+
 def _align(type: CppType) -> int:
     """C++'s alignment of a type, with alignas and __align__."""
     if isinstance(type, ClassType):
-        own = max((_align(f.type) for f in all_fields(type)), default=1)
+        own = max(map(_align_of_field, all_fields(type)), default=1)
         return max(min(own, type.packing or own), type.alignment)
     if isinstance(type, ArrayOf):
         return _align(type.element)
@@ -483,7 +488,8 @@ def _size_with_pointers(type: CppType) -> int:
     assert isinstance(type, ClassType)
     end = 0
     for one in all_fields(type):
-        start = 0 if type.is_union else -(-end // _align(one.type)) * _align(one.type)
+        align = _align_of_field(one)
+        start = 0 if type.is_union else -(-end // align) * align
         size = 8 if isinstance(one.type, Reference) else size_of(one.type)
         end = max(end, start + size)
     return -(-end // _align(type)) * _align(type)
