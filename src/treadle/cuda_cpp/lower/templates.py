@@ -403,7 +403,7 @@ def _is_given(cx: Context, dependent: Sequence[tuple[Any, Argument]], scope: Sco
             try:
                 if resolve(cx, written) != argument:
                     return False
-            except CompileError:  # a type that does not exist is no match
+            except CompileError:  # a type that does not exist
                 return False
     return True
 
