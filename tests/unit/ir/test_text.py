@@ -251,7 +251,7 @@ def test_without_spans_a_node_is_where_its_text_is() -> None:
         ("var a: i32 = $", 2, 14, "'$' has no meaning here"),
         ("var if: i32", 2, 5, "expected the name of a variable, found 'if'"),
         ("var a: i32 = @f(1)", 2, 15, "'f' is not a function declared above"),
-        ("barrier grid", 2, 9, "a barrier's scope is one of block, subgroup, not 'grid'"),
+        ("barrier world", 2, 9, "a barrier's scope is one of block, subgroup, grid, not 'world'"),
         ("var a: vec2<f32> = vec2<f32>{1.0, 2.0}->z", 2, 41, "vec2<f32> has no 'z'"),
         ("var a: i32 =", 2, 13, "expected a value, found 'the end of the line'"),
     ],

@@ -215,8 +215,10 @@ BUILT = [
     ("only a subgroup's barrier has a mask", _of(n.Barrier("block", n.Constant(1, t.U32)))),
     ("a part is the number of a barrier of the block and its threads", _of(
         n.Barrier(part=(n.Constant(1, t.U32),)))),
-    ("a barrier's scope is block or subgroup, not 'grid'", _of(
-        n.Barrier("grid"))),  # type: ignore[arg-type]
+    ("a barrier's scope is block or subgroup, not 'world'", _of(
+        n.Barrier("world"))),  # type: ignore[arg-type]
+    ("a kernel with a barrier of the grid is compiled in parts", _of(n.Barrier("grid"))),
+    ("fences with a role are those of a block", _of(n.Fence("device", role="wait"))),
     ("a fence's scope is block, device or system, not 'world'", _of(
         n.Fence("world"))),  # type: ignore[arg-type]
     ("If is not an expression", _of(n.Return(n.If(n.TRUE, ())))),  # type: ignore[arg-type]
