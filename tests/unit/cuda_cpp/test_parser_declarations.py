@@ -364,7 +364,7 @@ def test_each_refused_construct_has_its_sentence() -> None:
     folder = Path(translation_unit.__file__).parent
     sources = "".join(path.read_text(encoding="utf-8") for path in folder.glob("*.py"))
     keys = set(re.findall(r'Refused(?:Statement)?\("(\w+)"', sources))
-    assert len(keys) > 10
+    assert len(keys) > 5
     assert keys <= REFUSALS.keys()
 
 

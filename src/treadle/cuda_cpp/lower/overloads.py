@@ -40,7 +40,7 @@ from treadle.cuda_cpp.lower.templates import (
 )
 from treadle.cuda_cpp.lower.values import Braced, Candidate, FunctionSet, Value, describe
 from treadle.cuda_cpp.semantics.ill_formed import IllFormed
-from treadle.cuda_cpp.semantics.scopes import Overload, Scope
+from treadle.cuda_cpp.semantics.scopes import DeclaredType, Overload, Scope
 from treadle.cuda_cpp.semantics.types import (
     VOID,
     ArrayOf,
@@ -108,6 +108,8 @@ def viable(
     for overload in overloads:
         if overload.declaration.specialization and len(overloads) > 1:
             continue
+        if len(overloads) > _MANY and _is_of_another_template(overload, values):
+            continue
         try:
             chosen = _candidate(cx, overload, values, explicit, span)
         except CompileError as error:
@@ -116,6 +118,54 @@ def viable(
         if chosen is not None and not (len(overloads) > 1 and _loses_const(chosen, values)):
             found.append(chosen)
     return found, reasons
+
+
+_MANY = 8  # overloads, of which most are told apart by the templates of their parameters
+
+
+def _is_of_another_template(overload: Overload, values: Sequence[Value]) -> bool:
+    """Whether nothing can be deduced, since a parameter is an instance of another class template
+    than its argument, or of the same one with another number: the quick test for libraries with
+    dozens of operators."""
+    declaration = overload.declaration
+    names = {one.name for one in declaration.template or ()}
+    if not names:
+        return False
+    for parameter, value in zip(declaration.parameters, values, strict=False):
+        written = parameter.type
+        while isinstance(written, (tree.ReferenceType, tree.ConstType)):
+            written = written.to if isinstance(written, tree.ReferenceType) else written.of
+        name = written.name if isinstance(written, tree.NamedType) else None
+        if name is None or not name.arguments or name.scope or name.text in names:
+            continue
+        type = getattr(value, "type", None)
+        if not isinstance(type, ClassType) or type.bases or type.scope is None:
+            continue
+        if not any(_plain_name(one) in names for one in name.arguments):
+            continue  # it may be converted
+        entity = overload.scope.find(name.text)
+        if not isinstance(entity, DeclaredType):
+            continue
+        template = entity.declaration
+        if not isinstance(template, tree.StructDeclaration):
+            continue  # an alias
+        if template is not type.template:
+            if template.name != getattr(type.template, "name", ""):
+                return True
+            continue
+        bound = type.scope.parent.names.get("<instance>", ())
+        for one, argument in zip(name.arguments, bound, strict=False):
+            if isinstance(one, tree.PackExpansion):
+                break
+            if isinstance(one, tree.IntegerLiteral) and one.value != argument_key(argument)[0]:
+                return True
+    return False
+
+
+def _plain_name(argument: Any) -> str:
+    """The name that a template argument consists of, "" for others."""
+    name = argument.name if isinstance(argument, tree.NamedType) else argument
+    return name.text if isinstance(name, tree.Name) and name.arguments is None else ""
 
 
 def _loses_const(chosen: Candidate, values: Sequence[Value]) -> bool:
