@@ -233,7 +233,7 @@ def follow(cx: Context, pointer: PointerValue, span: Span) -> Value:
                 cx.lowering.unknown.add(memory.name)
                 return Lvalue(n.Element(memory.name, ZERO, type, (), span), pointer.to)
             unknown = cx.variable("unknown", type)
-            cx.lowering.unknown.add(unknown.name)
+            (cx.lowering.nulls if in_call else cx.lowering.unknown).add(unknown.name)
             return Lvalue(unknown, pointer.to)
     if isinstance(pointer.to, ArrayOf):
         return ArrayValue(pointer, pointer.to)
@@ -408,6 +408,9 @@ def address(cx: Context, value: Value, span: Span) -> PointerValue:
         case ArrayValue(first, type):
             return replace(first, to=type)
         case Lvalue(place, type, const):
+            root = root_of(place)
+            if isinstance(root, n.Variable) and root.name in cx.lowering.nulls:
+                return PointerValue((NullTarget(),), ZERO, unit_of(type), type, const=const)
             found = replace(_address_of_place(cx, place, type), const=const)
             if isinstance(type, ClassType) and is_base_of(place, type):
                 return moved_by_bytes(cx, found, base_offset(place.type, type), type)

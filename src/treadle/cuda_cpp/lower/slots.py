@@ -105,11 +105,14 @@ def load_slot(cx: Context, value: Lvalue | ChoiceLvalue) -> PointerValue:
     assert isinstance(type, Pointer)
     if isinstance(value, ChoiceLvalue):
         return _chosen_slot(cx, value, type)
-    if not isinstance(root_of(value.place), n.Element):  # an object that has no place yet
-        return PointerValue((NullTarget(),), _ZERO, 1, type.to, const=type.const)
+    root = root_of(value.place)
+    if not isinstance(root, n.Element):  # an object that has no place yet, or has none
+        nothing = NullTarget(given=root.name in cx.lowering.nulls)
+        return PointerValue((nothing,), _ZERO, 1, type.to, const=type.const)
     targets = tuple(targets_of_slot(cx, value.place))
     if not targets:
-        return PointerValue((NullTarget(),), _ZERO, 1, type.to, const=type.const)
+        nothing = NullTarget(given=False)
+        return PointerValue((nothing,), _ZERO, 1, type.to, const=type.const)
     words = cx.let_as("pointer", _read(value.place, cx.span))
     return _from_words(cx, words, targets, type)
 
