@@ -27,7 +27,6 @@ from treadle.core.errors import CompileError
 from treadle.ir import nodes as n
 from treadle.ir import stages
 from treadle.ir.intervals import Interval, parameter_interval
-from treadle.ir.matrices import PRODUCTS
 from treadle.ir.passes.access import buffer_access
 from treadle.ir.passes.roles import APART, FIRST, copiers_of, with_roles
 from treadle.ir.traverse import statements_in
@@ -87,7 +86,7 @@ def print_kernel(
         *_shared_declarations(shared, kernel, dynamic),
         f".visible .entry {entry}({','.join(parameters)}{chr(10) if parameters else ''})",
         f".reqntid {threads.x}, {threads.y}, {threads.z}",
-        *_residence(body, kernel, block, copiers),
+        *_residence(body, block, kernel.registers, copiers),
         *_clusters(body.maps.cluster),
         "{",
         *body.e.declarations(),
@@ -137,25 +136,18 @@ def _head(module: Module, kernel: n.Kernel, entry: str, threads: Dim3) -> list[s
     ]
 
 
-def _residence(body: Statements, kernel: n.Kernel, block: Dim3, copiers: int) -> list[str]:
+def _residence(body: Statements, block: Dim3, enough: int, copiers: int) -> list[str]:
     """Ask for as many blocks on a multiprocessor as leave a thread 128 registers, or those that the
     kernel says are enough, if the variables that change are many and fit in: ptxas would rather
     take a few more registers, and halve the threads that run. Where registers are moved from a
     group that copies, the threads of one block begin with as many as there are: without a word
-    about residence ptxas at times does not know how many, and leaves them where they are. So do
-    products of a user's own tiles: ptxas would rather load factors late than hold several."""
-    enough = kernel.registers
+    about residence ptxas at times does not know how many, and leaves them where they are."""
     if copiers > stages.COPIERS:
         return [".minnctapersm 1"]
     words = sum(2 if kind in ("b64", "f64") else 1 for kind in body.changing.values())
     blocks = _REGISTERS // (enough or _PER_THREAD) // block.count
     wanted = blocks > 1 and words >= _FEWEST_WORDS and (enough or words <= _MOST_WORDS)
-    if wanted:
-        return [f".minnctapersm {min(blocks, _MOST_BLOCKS)}"]
-    multiplies = kernel.trusting and any(
-        isinstance(node, n.Subgroup) and node.op in PRODUCTS for node in statements_in(kernel.body)
-    )
-    return [".minnctapersm 1"] if multiplies else []
+    return [f".minnctapersm {min(blocks, _MOST_BLOCKS)}"] if wanted else []
 
 
 def _clusters(blocks: int) -> list[str]:
