@@ -120,7 +120,7 @@ def viable(
     return found, reasons
 
 
-_MANY = 8  # overloads, of which most are told apart by the templates of their parameters
+_MANY = 8  # overloads, of which most differ in the templates of their parameters
 
 
 def _is_of_another_template(overload: Overload, values: Sequence[Value]) -> bool:
