@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 from collections import deque
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from importlib import import_module
@@ -176,16 +177,31 @@ class Group:
         sys.stderr.write(f"treadle: rank {self.rank} is ended: {self._failed}\n")
         lifecycle.leave(1)
 
-    def overdue(self, operation: Operation) -> None:
-        """End this process for an operation that the device has not ended in time."""
+    def look(self, operations: Sequence[Operation], is_late: bool) -> None:
+        """End this process if operations on a device are late, or wait for a rank that has ended:
+        a wait for a device cannot raise an error."""
         try:
-            self._raise_timeout(operation)
+            for operation in operations:
+                if not operation.request.is_between_two:
+                    self._raise_absence(operation)
+            if is_late:
+                # Some of them may have ended: it is the first that a rank has not started.
+                self._raise_timeout(self._first_missing(operations))
         except DistributedError as error:
             sys.stderr.write(f"treadle: rank {self.rank} is ended: {error}\n")
             lifecycle.fail(f"DistributedError: {str(error).splitlines()[0]}")
             if self.client is not None:
                 self.client.bye(lifecycle.failure)
             lifecycle.leave(1)
+
+    def _first_missing(self, operations: Sequence[Operation]) -> Operation:
+        assert self.client is not None
+        others = [each.started for each in self.client.where() if each.rank != self.rank]
+        fewest = min(others, default=0)
+        for operation in operations:
+            if not operation.request.is_between_two and operation.number > fewest:
+                return operation
+        return operations[-1]
 
     def check_failure(self) -> None:
         """DistributedError if another rank has failed."""
@@ -335,7 +351,7 @@ def _met(launched: Launched, backend: str | None, timeout: float, check: bool) -
     made: Any = import_module(BACKENDS[name])
     try:
         found = made.make(
-            Meeting(launched, timeout, device, group.client, group.check_failure, group.overdue)
+            Meeting(launched, timeout, device, group.client, group.check_failure, group.look)
         )
     except DistributedError as error:
         raise _with_places(error, group) from None

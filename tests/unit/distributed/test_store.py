@@ -32,7 +32,7 @@ def test_values_are_waited_for(store):
         first.get("b", 0.05)
     first.drop("a")
     with pytest.raises(TimeoutError):
-        second.get("a", 0.05)
+        first.get("a", 0.05)
     first.bye("")
     second.bye("")
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -29,9 +29,11 @@ class Meeting:
     client: Client | None
     check: Callable[[], None]
     """Raises an error if another rank has failed."""
-    overdue: Callable[[Operation], None]
-    """Ends this process, for an operation that has not ended in time and that nothing waits for in
-    a way that could raise an error."""
+    look: Callable[[Sequence[Operation], bool], None]
+    """Called again and again with operations, in order, that have been started and of which the
+    last has not ended, and that nothing waits for in a way that could raise an error. Ends this
+    process if they are late, which the second argument says, or if a rank that has not started one
+    of them has ended."""
 
 
 def meet(meeting: Meeting) -> None:

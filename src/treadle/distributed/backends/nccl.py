@@ -7,6 +7,7 @@ the graph, in the order of its calls. A thread looks whether operations end in t
 
 from __future__ import annotations
 
+import itertools
 import math
 import os
 import socket
@@ -56,7 +57,7 @@ class Nccl:
         self._library = library
         self._device = meeting.device
         self._timeout = meeting.timeout
-        self._overdue = meeting.overdue
+        self._look = meeting.look
         self.rank, self.size = meeting.launched.rank, meeting.launched.size
         assert meeting.client is not None
         meet(meeting)
@@ -177,9 +178,9 @@ class Nccl:
                     operation = self._running.popleft()
                     operation.end(self._error(operation))
                 mark = None
-            elif time.monotonic() - since > self._timeout:
-                self._overdue(self._running[0])
-                return
+            else:
+                before = list(itertools.islice(self._running, mark.operations))
+                self._look(before, time.monotonic() - since > self._timeout)
 
     def _error(self, operation: Operation) -> DistributedError | None:
         code = self._library.comm_get_async_error(self._communicator)
