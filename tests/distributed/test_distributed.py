@@ -31,8 +31,8 @@ def launched(count, script, *arguments, device="cpu"):
 @pytest.mark.parametrize(
     ("count", "device", "script", "drawn", "parts"),
     [
-        (2, "cpu", "everything.py", 36, ["all"]),
-        (4, "cpu", "everything.py", 24, ["training"]),
+        (2, "cpu", "everything.py", 24, ["all"]),
+        (4, "cpu", "everything.py", 12, ["training"]),
         (2, "webgpu", "everything.py", 12, []),
         (2, "cpu", "nccl_by_mpi.py", 18, ["compiled"]),
     ],
