@@ -70,7 +70,6 @@ class Row:
 _PAIRS = emulated(r"array<vec2<u32>>")
 _NO_I64_ATOMICS = refused("the feature 'int64_atomics'")
 _NO_F64 = refused("the feature 'float64'")
-_NO_F64_ATOMICS = refused("no atomics on float64")
 _METAL_NO_F64 = refused("Metal has no float64")
 _METAL_NO_WIDE = refused("Metal has no atomic")
 _WARP_LOOP = r"icmp ult i32 %\w+, 32"  # a region of a block as a loop over a warp's threads
@@ -145,13 +144,13 @@ ROWS = (
     }),
     Row("atomics on 64-bit integers in shared memory", "i64",
         "s = td.shared(4, td.i64)\ntd.atomic_add(s, 0, x[i])", {
-        "naga": _NO_I64_ATOMICS, "tint": _NO_I64_ATOMICS, "llvm": native("add i64"),
+        "naga": native(r"atomicAdd\(&s"), "tint": _NO_I64_ATOMICS, "llvm": native("add i64"),
         "ptx": native(r"red\.shared\.add\.u64"), "cuda": native("atomicAdd"),
         "msl": _METAL_NO_WIDE,
         "numpy": _NUMPY_ATOMIC,
     }),
     Row("`atomic_add` on float64", "f64", "td.atomic_add(x, 0, x[i])", {
-        "naga": _NO_F64_ATOMICS, "tint": _NO_F64_ATOMICS, "llvm": native("atomicrmw fadd"),
+        "naga": emulated("atomic_cas_x"), "tint": _NO_I64_ATOMICS, "llvm": native("atomicrmw fadd"),
         "ptx": native(r"red\.global\.add\.f64"), "cuda": native(r"atomicAdd\(&x"),
         "msl": _METAL_NO_F64,
         "numpy": _NUMPY_ATOMIC,
