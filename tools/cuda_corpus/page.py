@@ -18,8 +18,7 @@ from tools.cuda_corpus.spec import REASONS, Trial
 from tools.cuda_corpus.trials import ALL, BEYOND, EXCLUDED, MORE, TRIALS
 
 PAGE = Path(__file__).resolve().parent.parent.parent / "docs" / "cuda_corpus.md"
-_TRIED = ("cuda-corpus-h200.json", "cuda-corpus-h100.json")  # on which card, the last one first
-RESULT = next((RESULTS / one for one in _TRIED if (RESULTS / one).is_file()), RESULTS / _TRIED[0])
+RESULT = RESULTS / "cuda-corpus-h200.json"
 SPEEDS = RESULTS / "cuda-cpp-h100.json"
 _LONGEST = 220
 _NAMES = {
@@ -31,7 +30,7 @@ _NAMES = {
 _ASKED = ("cuda-samples", "llm.c")  # whose every kernel is listed
 _PRINTED = {
     "wgsl": "as WGSL for any browser", "ptx": "as PTX", "cuda": "as CUDA C++", "msl": "as Metal",
-    "llvm": "as LLVM, for processors",
+    "llvm": "as LLVM, for processors", "numpy": "as NumPy",
 }  # fmt: skip
 _PLACE = re.compile(r"^\w+(?:Error|Target): |\S*?\.(?:cuh?|h):(\d+):\d+: ")
 Row = dict[str, Any]
@@ -60,8 +59,8 @@ here took, with the features that it has, are the rows *runs*.
 """
 _BEYOND = """## Beyond that
 
-Kernels of the same two that were left out for cooperative groups or class templates, of which most
-work by now, all CUDA kernels of PolyBench, and some of Rodinia's. They are not counted above.
+Kernels of the same two that were left out for cooperative groups, class templates or inline
+assembly, all CUDA kernels of PolyBench, and some of Rodinia's. They are not counted above.
 
 """
 _LEFT_OUT = """## What is left out

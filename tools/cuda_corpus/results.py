@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
+import re
 import tempfile
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor, as_completed
@@ -16,10 +18,12 @@ import treadle as td
 from benchmarks.harness import RESULTS, card, machine
 from tools.cuda_corpus.compare import difference, difference_of_lines
 from tools.cuda_corpus.cubins import COMPILER, MANIFEST
-from tools.cuda_corpus.sources import CHECKOUTS, files
+from tools.cuda_corpus.sources import CHECKOUTS, files, read
 from tools.cuda_corpus.spec import Printed, Trial
 from tools.cuda_corpus.trials import ALL
 from tools.cuda_corpus.work import FILES, REFERENCE, TARGETS, Report, read_outputs, run_stage
+
+INCLUDED = re.compile(r'^[ \t]*#[ \t]*include[ \t]*["<]([^">]+)[">]', re.MULTILINE)
 
 
 def compare(chosen: argparse.Namespace) -> None:
@@ -84,8 +88,15 @@ def _parts(names: list[str], count: int) -> list[list[str]]:
 
 
 def _compiled_files(sources: Path) -> list[str]:
-    """All `.cu` files of the checkouts, and the headers that a trial compiles by themselves."""
-    found = {str(path.relative_to(sources)) for path in files(sources) if path.suffix == ".cu"}
+    """The `.cu` files of the checkouts that no other file includes, and what trials compile."""
+    texts = {path: read(path) for path in files(sources)}
+    included = {
+        Path(os.path.normpath(path.parent / name))
+        for path, text in texts.items()
+        for name in INCLUDED.findall(text)
+    }
+    found = {str(one.relative_to(sources)) for one in texts if one.suffix == ".cu"}
+    found -= {str(one.relative_to(sources)) for one in included if one.is_relative_to(sources)}
     return sorted(found | {trial.source for trial in ALL if not trial.impossible})
 
 

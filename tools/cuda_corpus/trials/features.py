@@ -49,12 +49,12 @@ _FEATURES = (
     ),
     Trial(
         f"{FEATURES}/cdpBezierTessellation/BezierLineCDP.cu", "computeBezierLinePositions",
-        impossible="the lines are structs in memory that hold pointers to more memory",
+        impossible="not launched: the lines are structs in memory with pointers to more memory",
     ),
     *(
         Trial(
             f"{FEATURES}/{file}", kernel,
-            impossible="it launches kernels or manages memory itself (dynamic parallelism)",
+            impossible="not launched: CUDA's own code has to be linked with its device runtime",
         )
         for file, kernel in (
             ("cdpBezierTessellation/BezierLineCDP.cu", "computeBezierLinesCDP"),

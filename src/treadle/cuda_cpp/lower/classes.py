@@ -365,7 +365,9 @@ def _is_of_library(written: tree.TypeTree) -> bool:
     return _HANDLE.fullmatch(name.text) is not None
 
 
-_HANDLE = re.compile(r"cuda[A-Z]\w*_t|cu\w*Handle_t|CU\w+")  # of the host's API: cudaStream_t
+_HANDLE = re.compile(  # of the host's libraries: cudaStream_t, timeval
+    r"cuda[A-Z]\w*_t|cu\w*Handle_t|CU\w+|timeval|timespec|timezone|tm|FILE|pthread_\w+|rusage|stat"
+)
 
 
 def _own_methods(
