@@ -460,3 +460,24 @@ def test_refusals(body, message):
     with pytest.raises(CompileError, match=message) as caught:
         td.cuda_module(text).k.source("wgsl")
     assert caught.value.line == 5
+
+
+_NAMES = ("result", "index", "bound", "inside", "value", "old")
+
+
+@pytest.mark.parametrize("name", _NAMES)
+def test_arrays_with_the_names_of_a_printer(device, name):
+    """Local, shared and global arrays may be named as variables of the functions that access them
+    within their bounds."""
+    text = f"""__global__ void k(const int *{name}, int *out, int n) {{ out[0] = {name}[n]; }}
+    __global__ void local(const int *x, int *out, int n)
+    {{ int {name}[4]; for (int i = 0; i < 4; i++) {name}[i] = x[i] * 2; out[1] = {name}[n]; }}
+    __global__ void shared(const int *x, int *out, int n) {{ __shared__ int {name}[4];
+      if (threadIdx.x < 4) {name}[threadIdx.x] = x[threadIdx.x] * 3; __syncthreads();
+      if (threadIdx.x == 0) out[2] = {name}[n]; }}"""
+    module = td.cuda_module(text)
+    x = td.asarray(np.array([5, 6, 7, 8], np.int32), device=device)
+    out = td.asarray(np.zeros(3, np.int32), device=device)
+    for kernel in (module.k, module.local, module.shared):
+        kernel[1, 32](x, out, 2)
+    assert out.tolist() == [7, 14, 21]

@@ -44,7 +44,8 @@ _TAKEN = frozenset(_WORDS.split())
 # there by one of them.
 IN_ACCESSES = frozenset({
     "index", "bound", "inside", "byte", "word", "value", "shift", "old", "old_value", "attempt",
-    "expected", "desired", *(f"{name}_{k}" for name in ("index", "bits") for k in range(8)),
+    "expected", "desired", "result",
+    *(f"{name}_{k}" for name in ("index", "bits") for k in range(8)),
 })  # fmt: skip
 
 
