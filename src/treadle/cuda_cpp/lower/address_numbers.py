@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from treadle.core.source import Span
 from treadle.cuda_cpp.lower.arithmetic import cast, constant
 from treadle.cuda_cpp.lower.context import Context, NotPure
-from treadle.cuda_cpp.lower.pointers import address, demand_memory, in_steps_of
+from treadle.cuda_cpp.lower.pointers import address, in_steps_of, note_memory
 from treadle.cuda_cpp.lower.slots import number_of
 from treadle.cuda_cpp.lower.values import (
     Address,
@@ -98,7 +98,9 @@ def _in_memories(cx: Context, pointer: PointerValue, span: Span) -> PointerValue
     if len(pointer.targets) == 1 and isinstance(first, (ObjectTarget, ItemTarget)):
         found = address(cx, Lvalue(first.place, pointer.to), span)
         if not isinstance(found.targets[0], MemoryTarget):
-            demand_memory(cx, first.place)
+            if note_memory(cx, first.place):
+                null = (NullTarget(),)
+                return PointerValue(null, constant(0, ir.I32), 1, pointer.to, const=pointer.const)
             raise cx.error("the address of this object is not known as a number", span)
         start, further = in_steps_of(cx, found, 1), in_steps_of(cx, pointer, 1)
         assert start is not None
@@ -107,7 +109,7 @@ def _in_memories(cx: Context, pointer: PointerValue, span: Span) -> PointerValue
         return PointerValue(start.targets, total, 1, pointer.to, const=pointer.const)
     for target in pointer.targets:
         if isinstance(target, (ObjectTarget, ItemTarget)):
-            demand_memory(cx, target.place)
+            note_memory(cx, target.place)
     return pointer
 
 

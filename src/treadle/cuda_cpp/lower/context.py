@@ -230,6 +230,7 @@ class Lowering:
     incomplete: dict[str, Any] = field(default_factory=dict)  # keys of classes, by name
     unknown: set[str] = field(default_factory=set)  # variables for objects that are not known yet
     nulls: set[str] = field(default_factory=set)  # variables for what null pointers point to
+    demanded: set[Any] = field(default_factory=set)  # declarations that the next run has in memory
     starts: dict[str, n.Expression] = field(default_factory=dict)  # of arrays, in their buffers
     memory_targets: dict[str, MemoryTarget] = field(default_factory=dict)  # by memory
     memory_numbers: dict[str, int] = field(default_factory=dict)  # in pointers in memory

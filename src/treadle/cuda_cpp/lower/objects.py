@@ -21,10 +21,12 @@ from treadle.cuda_cpp.lower.pointers import (
     in_steps_of,
     is_base_of,
     moved,
+    note_memory,
     part_at,
     pointer_of,
     stored_type,
     unit_of,
+    unknown,
 )
 from treadle.cuda_cpp.lower.values import (
     ArrayValue,
@@ -342,7 +344,10 @@ def member(cx: Context, value: Value, name: str, type: CppType, span: Span) -> V
             if isinstance(owner, ClassType) and owner.is_union:
                 start = address(cx, value, span)
                 if isinstance(start.targets[0], ObjectTarget):
-                    demand_memory(cx, place)
+                    if isinstance(type, ArrayOf):
+                        demand_memory(cx, place)
+                    elif note_memory(cx, place):
+                        return unknown(cx, type, span)
                 return follow(cx, as_pointer_to(start, type), span)
             inner = n.Member(place, name, stored_type(cx, type, span), span)
             if isinstance(type, ArrayOf):

@@ -38,13 +38,14 @@ from treadle.cuda_cpp.lower.objects import (
     subscript,
 )
 from treadle.cuda_cpp.lower.pointers import (
+    ZERO,
     address,
     as_index,
     demand_address,
-    demand_memory,
     in_steps_of,
     known_targets,
     moved,
+    note_memory,
     pointer_of,
 )
 from treadle.cuda_cpp.lower.slots import flows, store_slot, targets_of_key
@@ -59,6 +60,7 @@ from treadle.cuda_cpp.lower.values import (
     Lvalue,
     MemoryTarget,
     Null,
+    NullTarget,
     ObjectAddress,
     ObjectTarget,
     ParameterPointer,
@@ -621,7 +623,8 @@ def _to_memory(cx: Context, pointer: PointerValue, span: Span) -> PointerValue:
     if len(pointer.targets) == 1 and isinstance(first, (ObjectTarget, ItemTarget)):
         found = address(cx, Lvalue(first.place, pointer.to), span)
         if not isinstance(found.targets[0], MemoryTarget):
-            demand_memory(cx, first.place)
+            if note_memory(cx, first.place):
+                return PointerValue((NullTarget(),), ZERO, 1, pointer.to, const=pointer.const)
             raise cx.error("the address of this object cannot be kept in memory", span)
         start, further = in_steps_of(cx, found, 1), in_steps_of(cx, pointer, 1)
         assert start is not None

@@ -183,7 +183,7 @@ def moved_by_bytes(cx: Context, pointer: PointerValue, further: int, to: ClassTy
         return as_pointer_to(pointer, to)
     for target in pointer.targets:
         if isinstance(target, ObjectTarget):
-            demand_memory(cx, target.place)
+            note_memory(cx, target.place)
     start = pointer.offset, pointer.unit
     offset, unit = _further(start, constant(further, ir.I32), 1, align_of(to))
     return _plain(pointer, offset, unit, to)
@@ -225,16 +225,7 @@ def follow(cx: Context, pointer: PointerValue, span: Span) -> Value:
             found = cx.error("this pointer is always null where it is dereferenced", span)
             cx.lowering.unless_changed.append(found)
         if not isinstance(pointer.to, ArrayOf):  # the next run has more targets
-            type = stored_type(cx, pointer.to, span)
-            if holds_array(pointer.to):
-                memory = cx.local_memory("unknown", type, 1, span)
-                known = MemoryTarget(memory.name, "local", type)
-                cx.lowering.memory_targets[memory.name] = known
-                cx.lowering.unknown.add(memory.name)
-                return Lvalue(n.Element(memory.name, ZERO, type, (), span), pointer.to)
-            unknown = cx.variable("unknown", type)
-            (cx.lowering.nulls if in_call else cx.lowering.unknown).add(unknown.name)
-            return Lvalue(unknown, pointer.to)
+            return unknown(cx, pointer.to, span, null=in_call)
     if isinstance(pointer.to, ArrayOf):
         return ArrayValue(pointer, pointer.to)
     match target:
@@ -245,6 +236,21 @@ def follow(cx: Context, pointer: PointerValue, span: Span) -> Value:
         case ObjectTarget(place):
             return _object(cx, place, pointer, span)
     raise AssertionError(target)
+
+
+def unknown(cx: Context, type: CppType, span: Span, null: bool = False) -> Lvalue:
+    """An object in place of one that only the next run knows, or of what a null pointer points to,
+    so that this run goes on and finds other facts."""
+    stored = stored_type(cx, type, span)
+    if holds_array(type):
+        memory = cx.local_memory("unknown", stored, 1, span)
+        known = MemoryTarget(memory.name, "local", stored)
+        cx.lowering.memory_targets[memory.name] = known
+        cx.lowering.unknown.add(memory.name)
+        return Lvalue(n.Element(memory.name, ZERO, stored, (), span), type)
+    variable = cx.variable("unknown", stored)
+    (cx.lowering.nulls if null else cx.lowering.unknown).add(variable.name)
+    return Lvalue(variable, type)
 
 
 def _into(target: Target, pointer: PointerValue) -> PointerValue:
@@ -329,7 +335,8 @@ def _object(cx: Context, place: n.Place, pointer: PointerValue, span: Span) -> V
         both_numbers = isinstance(place.type, ir.Scalar) and isinstance(type, ir.Scalar)
         if both_numbers and ir.size_of(place.type) == ir.size_of(type):
             return BitsLvalue(place, pointer.to, pointer.const)
-    demand_memory(cx, place)
+    if note_memory(cx, place):
+        return unknown(cx, pointer.to, span)
     raise cx.error("this object is accessed as another type, and has no bytes in memory here", span)
 
 
@@ -343,17 +350,24 @@ def demand_memory(cx: Context, place: n.Place) -> None:
 
 
 def note_memory(cx: Context, place: n.Place) -> bool:
-    """Record that a variable needs a memory, which the next run gives it. False if it can have
-    none."""
+    """Record that a variable needs a memory, which the next run gives it; until then it is not
+    known. False if it can have none."""
     root = root_of(place)
-    key = cx.lowering.variable_keys.get(root.name) if isinstance(root, n.Variable) else None
+    if not isinstance(root, n.Variable):
+        return False
+    if root.name in cx.lowering.unknown:
+        return True
+    key = cx.lowering.variable_keys.get(root.name)
     facts = cx.lowering.facts
-    if key is None or (key in facts.in_memory and not facts.changed):
+    demanded = cx.lowering.demanded
+    if key is None or (key in facts.in_memory and key[1] not in demanded):
         return False
     facts.in_memory.add(key)
     facts.changed = True
+    demanded.add(key[1])
+    cx.lowering.unknown.add(root.name)
     for targets in facts.targets.values():  # it is a memory now
-        targets[:] = [one for one in targets if not _is_in(one, root)]  # type: ignore[arg-type]
+        targets[:] = [one for one in targets if not _is_in(one, root)]
     return True
 
 
