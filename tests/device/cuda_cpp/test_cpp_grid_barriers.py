@@ -3,6 +3,8 @@ around them."""
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 import pytest
 
@@ -129,6 +131,7 @@ __global__ void kinds(const int *x, WIDE *out, int rounds)
 """
 
 
+@cache
 def opened(barrier="cg::this_grid().sync()", wide="long long"):
     return td.cuda_module(SOURCE, defines={"BARRIER": barrier, "WIDE": wide})
 
