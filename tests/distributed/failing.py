@@ -5,6 +5,8 @@ import signal
 import sys
 import time
 
+import numpy as np
+
 import treadle as td
 from treadle import distributed as dist
 
@@ -19,7 +21,7 @@ if mode == "unused":
 # Short where the time is to pass, and long enough for ranks that start on a busy machine.
 dist.init(timeout=3 if mode in ("late", "recv", "busy") else 30, check=mode.startswith("check"))
 rank = dist.rank()
-x = td.ones(3) * (rank + 1)
+x = td.asarray(np.full(3, rank + 1, np.float32))  # which takes no compiler
 dist.barrier()
 first = dist.all_reduce(x)
 if rank == 1:
@@ -35,7 +37,7 @@ if rank == 1:
     if mode in ("late", "recv"):
         time.sleep(60)
     if mode == "check-shape":
-        x = td.ones(4)
+        x = td.asarray(np.ones(4, np.float32))
 if mode == "busy":
     time.sleep(60)
     raise SystemExit(0)
