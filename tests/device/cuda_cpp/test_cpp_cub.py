@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 import pytest
 
@@ -59,6 +61,9 @@ template <int N> __global__ void lines(const float *x, float *out) {
 SIZE = 101
 
 
+opened = cache(td.cuda_module)
+
+
 def on(device, array):
     return td.asarray(array, device=device)
 
@@ -67,7 +72,7 @@ def reduces(device, size):
     x = np.random.default_rng().integers(-99, 99, size).astype(np.int32)
     valid = size // 2 + 1
     out = td.full((5,), -77, dtype=td.int32, device=device)
-    kernel = td.cuda_module(REDUCTIONS).kernel("reductions", size, td.i32)
+    kernel = opened(REDUCTIONS).kernel("reductions", size, td.i32)
     kernel[1, size](on(device, x), out, valid)
     assert out.tolist() == [x.sum(), x.max(), x[:valid].sum(), x.min(), x.sum() + size]
 
@@ -84,7 +89,7 @@ def test_small_blocks():
 def test_reductions_of_pairs_and_in_order(device):
     size = 75
     x = np.random.default_rng().normal(size=size).astype(np.float32)
-    module = td.cuda_module(REDUCTIONS)
+    module = opened(REDUCTIONS)
     out = td.full((2,), -77, dtype=td.int32, device=device)
     module.kernel("places", size)[1, size](on(device, x), out)
     assert out.tolist() == [x.argmax(), x.argmin()]
@@ -141,7 +146,7 @@ def test_scans_of_blocks(device):
     size = SIZE
     x = np.random.default_rng().integers(-99, 99, size).astype(np.int32)
     out = td.full((8 * size,), -77, dtype=td.int32, device=device)
-    td.cuda_module(SCANS).kernel("scans", size)[1, size](on(device, x), out)
+    opened(SCANS).kernel("scans", size)[1, size](on(device, x), out)
     sums, two = x.cumsum(), np.stack([x, x + 1], 1).ravel().cumsum().reshape(size, 2)
     before = two - np.stack([x, x + 1], 1)
     expected = [
@@ -156,7 +161,7 @@ def test_scans_of_blocks(device):
 def test_warps(device):
     x = np.random.default_rng().integers(-99, 99, 64).astype(np.int32)
     out = td.full((256,), -77, dtype=td.int32, device=device)
-    td.cuda_module(SCANS).warps[1, 64](on(device, x), out)
+    opened(SCANS).warps[1, 64](on(device, x), out)
     made = out.numpy().reshape(4, 64)
     sums = np.zeros(64, int)
     sums[::32] = x.reshape(2, 32).sum(1)
@@ -280,7 +285,7 @@ def test_exchanges_and_neighbours(device):
     out = td.full((6 * x.size,), -77, dtype=td.int32, device=device)
     bins = td.full((16,), -77, dtype=td.int32, device=device)
     more = td.full((threads,), -77, dtype=td.int32, device=device)
-    kernel = td.cuda_module(EXCHANGES).kernel("exchanges", threads, items)
+    kernel = opened(EXCHANGES).kernel("exchanges", threads, items)
     kernel[1, threads](on(device, x), out, bins, more)
     changes = x[1:] != x[:-1]
     expected = [
@@ -333,7 +338,7 @@ def test_scans_of_tiles_after_each_other(device):
     threads, items, count = 40, 2, 187
     x = np.random.default_rng().integers(0, 100, count).astype(np.int32)
     sums, most = (td.full((count,), -77, dtype=td.int32, device=device) for _ in range(2))
-    kernel = td.cuda_module(TILES).kernel("tiles", threads, items)
+    kernel = opened(TILES).kernel("tiles", threads, items)
     kernel[1, threads](on(device, x), sums, most, count)
     assert sums.tolist() == [0, *np.cumsum(x)[:-1]]
     first = np.pad(x, (0, 240 - count)).reshape(3, threads, items)[:, :, 0]
@@ -391,7 +396,7 @@ def test_runs_are_decoded(device):
     count = int(lengths.sum())
     out, total = td.zeros(count, device=device), td.zeros(1, dtype=td.int32, device=device)
     places = td.full((count,), -1, dtype=td.int32, device=device)
-    kernel = td.cuda_module(RUNS).kernel("decode", 16, 2, 3)
+    kernel = opened(RUNS).kernel("decode", 16, 2, 3)
     kernel[1, 16](on(device, x), on(device, lengths), out, places, total)
     assert total.item() == count
     np.testing.assert_array_equal(out.numpy(), np.repeat(x, lengths))
@@ -403,7 +408,7 @@ def test_bits_have_the_order_of_numbers(device):
     x = np.concatenate([rng.normal(size=29), [0, np.inf, -np.inf]]).astype(np.float32)
     n = rng.integers(-(1 << 31), 1 << 31, 32).astype(np.int32)
     given, out = (on(device, x), on(device, n)), td.zeros(64, dtype=td.uint32, device=device)
-    td.cuda_module(RUNS).bits[1, 32](*given, out)
+    opened(RUNS).bits[1, 32](*given, out)
     found = out.numpy().reshape(2, 32)
     assert (np.argsort(found[0]) == np.argsort(x)).all()
     assert (np.argsort(found[1]) == np.argsort(n)).all()
@@ -462,7 +467,7 @@ def check_places(device, name):
     x = np.random.default_rng().integers(0, 1 << 10, (64, 2)).astype(np.int32)
     out = td.zeros((64, 2), dtype=td.int32, device=device)
     before = td.full(8, -1, dtype=td.int32, device=device)
-    kernel = td.cuda_module(RANKS).kernel("ranks", name, 3)
+    kernel = opened(RANKS).kernel("ranks", name, 3)
     kernel[1, 64](td.asarray(x, device=device), out, before)
     digits, found = x >> 1 & 7, out.numpy()
     if "Match" in name:
@@ -497,6 +502,6 @@ __global__ void places(const float *x, float *y, int *at)
 def test_iterators_and_macros(device):
     x = np.random.default_rng().integers(0, 99, 6).astype(np.float32)
     y, at = td.zeros(4, device=device), td.zeros(4, dtype=td.int32, device=device)
-    td.cuda_module(ITERATORS).places[1, 4](td.asarray(x, device=device), y, at)
+    opened(ITERATORS).places[1, 4](td.asarray(x, device=device), y, at)
     assert y.tolist() == (x[2:] + x[:4] + x[0] + x[1:5]).tolist()
     assert at.tolist() == [10, 11, 12, 13]
