@@ -139,7 +139,8 @@ _CUDA_CPP = frozenset({
 _CUDA_CPP_LIBRARIES = frozenset({
     "test_cpp_addresses", "test_cpp_cub", "test_cpp_grid_barriers", "test_cpp_heap",
     "test_cpp_inline_ptx", "test_cpp_launches", "test_cpp_linked", "test_cpp_mbarriers",
-    "test_cpp_narrow_numbers", "test_cpp_pointer_tables", "test_cpp_synchronization",
+    "test_cpp_narrow_numbers", "test_cpp_pointer_tables", "test_cpp_roles",
+    "test_cpp_synchronization",
     "test_cpp_texture_kinds", "test_cpp_textures", "test_cpp_thrust_and_torch",
 })  # fmt: skip
 # Those of what CUDA declares, which PTX has instructions for.

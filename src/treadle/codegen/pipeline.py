@@ -24,7 +24,13 @@ from treadle.ir.intervals import LARGEST_EXTENT
 from treadle.ir.passes import whole_subgroups
 from treadle.ir.passes.access import buffer_access
 from treadle.ir.passes.array_variables import resolve_items
-from treadle.ir.passes.barriers import has_fences, with_fences_as_barriers, with_waits_as_barriers
+from treadle.ir.passes.barriers import (
+    has_fences,
+    refusal_of_waits,
+    waits_of,
+    with_fences_as_barriers,
+    with_waits_as_barriers,
+)
 from treadle.ir.passes.bounds import drop_provable_checks
 from treadle.ir.passes.converge import converge, has_masks
 from treadle.ir.passes.fold import fold, specialize
@@ -123,7 +129,18 @@ def _with_uniform_barriers(
     kernel = fold(kernel)
     if as_cuda:  # its barriers do not wait for threads that have exited
         return kernel, sites
-    kernel = with_waits_as_barriers(kernel)
+    waits = waits_of(kernel)
+    try:
+        kernel = _with_barriers_of_all(with_waits_as_barriers(kernel), options, record, target)
+    except CompileError as refusal:
+        raise refusal_of_waits(refusal, waits) from None
+    return kernel, sites
+
+
+def _with_barriers_of_all(
+    kernel: n.Kernel, options: Options, record: TargetRecord, target: Target
+) -> n.Kernel:
+    """The kernel with the barriers that a target has, which all threads provably reach."""
     if has_named_barriers(kernel):
         kernel = fold(without_named_barriers(kernel))
     if has_masks(kernel) and (not record.is_cuda or returns_before_barrier(kernel)):
@@ -134,10 +151,10 @@ def _with_uniform_barriers(
         if kernel.trusting and has_fences(kernel):
             masked = with_fences_as_barriers(kernel, of_device=of_device, divided=True)
             try:
-                return _reached_by_all(masked, options), sites
+                return _reached_by_all(masked, options)
             except CompileError:
                 pass  # the printer refuses the fence
-    return _reached_by_all(kernel, options), sites
+    return _reached_by_all(kernel, options)
 
 
 def _reached_by_all(kernel: n.Kernel, options: Options) -> n.Kernel:

@@ -124,13 +124,6 @@ def test_scans_of_tiles_and_parts():
     assert (out.numpy().reshape(5, 32) == expected.astype(np.int32)).all()
 
 
-def test_a_barrier_of_fewer_threads_fails():
-    source = SOURCE.replace("block.size());", "block.size() / 2);")
-    x = td.zeros(64, dtype=td.int32, device="cpu")
-    with pytest.raises(td.errors.LaunchError, match="count"):
-        td.cuda_module(source).copies[1, 64](x, td.zeros(448, dtype=td.int32, device="cpu"))
-
-
 # As threadFenceReduction of NVIDIA's samples: the block that comes last adds up the blocks' sums.
 LAST_BLOCK = """
 __device__ unsigned int count = 0;

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from treadle.core.errors import CompileError
+from treadle.core.source import Span
 from treadle.ir import nodes as n
 from treadle.ir.passes.uniformity import Level, analyze
 from treadle.ir.traverse import Node, rewrite_kernel, statements_in
@@ -41,6 +43,28 @@ def with_fences_as_barriers(
         buffers = tuple(replace(buffer, coherent=True) for buffer in kernel.buffers)
         kernel = replace(kernel, buffers=buffers)
     return rewrite_kernel(kernel, change)
+
+
+def waits_of(kernel: n.Kernel) -> tuple[Span, ...]:
+    """The places at which threads wait in loops until others have written."""
+    return tuple(
+        node.span
+        for node in statements_in(kernel.body)
+        if isinstance(node, n.Fence) and node.role == "wait"
+    )
+
+
+def refusal_of_waits(refusal: CompileError, waits: tuple[Span, ...]) -> CompileError:
+    """The error for a barrier that not all threads reach, if it was such a wait."""
+    if refusal.span not in waits:
+        return refusal
+    return CompileError(
+        "some threads of the block wait here for a barrier that counts arrivals, and other threads "
+        "wait elsewhere. This device runs the threads of a block together from one wait to the "
+        "next: give all threads the same loop, in which `if` selects who copies and who computes, "
+        "and wait outside of the `if`; or run on CUDA, where warps go on by themselves",
+        refusal.span,
+    )
 
 
 def with_waits_as_barriers(kernel: n.Kernel) -> n.Kernel:
