@@ -25,6 +25,8 @@ template <class T> struct W { enum { x = A<T>::size }; };
     ),
     "vectors and matrices of libraries": (
         """
+template <typename T> __device__ T (fmin)(T a, T b, T c) { return a < b ? a : c; }
+template <typename T> __device__ T (fmin)(T a, T b, T c, T d) { return (fmin)(b, c, d); }
 template <int L, typename T> struct V;
 template <int C, int R, typename T> struct M;
 enum Kind { packed, other };
@@ -81,6 +83,7 @@ __device__ int changed(M<2, 2, int> m) { m[0].x = 70; return sum(m); }
 V<2, int> v(n, 4), w = v + V<2, int>(10, 20);
 V<2, short> s(w);
 V<2, int> t(V<3, float>(1.5f, 2.5f, 3.5f));
+w = V<2, int>({n, 9}); out[k++] = w.y; out[k++] = fmin(8, n, 4, 5); w = v + V<2, int>(10, 20);
 out[k++] = v.x; out[k++] = v.g; out[k++] = w.r; out[k++] = w.y; out[k++] = s.x; out[k++] = t.y;
 w = s; out[k++] = w.x; w = v; out[k++] = w.x;
 out[k++] = (V<3, int>(1, 2, 3) + V<3, int>(4, 5, 6)).z;

@@ -131,6 +131,8 @@ def call(cx: Context, node: tree.Call) -> Value:
     values = operands.values
     found, _ = viable(cx, function.overloads, values, function.arguments, span)
     if not found and builtin_names.is_function(function.name):  # another overload is built in
+        if cx.is_in_template():  # a template that is checked by itself: it may be one of these
+            raise cx.error(f"which {function.name} is called is not known here", span)
         return builtin_names.call_with(cx, function.name, operands.emit(cx), node)
     chosen = resolve_overload(
         cx, function.name, function.overloads, values, function.arguments, span, function.receiver
@@ -314,6 +316,10 @@ def construct(cx: Context, type: CppType, values: Sequence[Value], span: Span) -
             if len(values) == 1 and isinstance(getattr(values[0], "type", None), ClassType):
                 return convert(cx, values[0], type, span)
             raise cx.amiss(f"{type} has no constructor: use {type}{{…}} for its fields", span, type)
+        if len(values) == 1 and isinstance(values[0], Braced):  # T({a, b}): a copy of T{a, b}
+            overloads = [one for one in constructors_of(type) if not one.declaration.note]
+            if not viable(cx, overloads, values, None, span)[0]:
+                return from_list(cx, type, values[0].node, span)
         cx.calls += 1
         place = uninitialized(cx, "made", type, (cx.path, "made", cx.calls), span)
         run_constructor(cx, place, type, values, span)
