@@ -362,6 +362,69 @@ out[k++] = has<S>::value; out[k++] = has<int>::value; out[k++] = hv<S>::value;
 out[k++] = hv<int>::value;
     """,
     ),
+    "values of categories": (
+        """
+__device__ int ov(int &) { return 1; } __device__ int ov(const int &) { return 2; }
+__device__ int ov(int &&) { return 3; }
+template <typename T> __device__ int fw(T &&t) { return ov(std::forward<T>(t)); }
+struct D { int v; __device__ int get() & { return v; }
+__device__ int get() const & { return v * 10; } __device__ int get() && { return -v; }
+__device__ int g2() const && { return 7; } __device__ int g2() const & { return 8; }
+__device__ int twice() { return get() * 2; } __device__ int operator()(int a) & { return a; }
+__device__ int operator()(int a) && { return a + 100; }
+__device__ D &operator+=(int a) & { v += a; return *this; } };
+__device__ const int &id(const int &x) { return x; }
+__device__ auto two() { const int y = 2; return y; }
+    """,
+        """
+int x = 1; const int y = 2; const int z = n; out[k++] = fw(x) * 100 + fw(y) * 10 + fw(5);
+out[k++] = fw(z) + fw(id(y)) * 10 + fw(two()) * 100; out[k++] = ov(std::move(x));
+out[k++] = ov(static_cast<const int &&>(z)); D a{n}; const D c{n + 1}; D &r = a, *p = &a;
+out[k++] = a.get(); out[k++] = c.get(); out[k++] = D{5}.get(); out[k++] = std::move(a).get();
+out[k++] = a.g2() * 10 + D{1}.g2(); out[k++] = r.get() + p->get();
+out[k++] = std::move(a).twice(); out[k++] = a(1) + D{2}(1); a += 4; out[k++] = a.v;
+out[k++] = c.g2() * 10 + std::move(c).g2(); D &&m = D{6}; out[k++] = m.get();
+    """,
+    ),
+    "moved objects with pointers": (
+        """
+struct B { int *p; int n; __device__ B(int *q, int m) : p(q), n(m) {}
+__device__ B(B &&o) noexcept : p(o.p), n(o.n) { o.n = 0; } B(const B &) = delete;
+__device__ B &operator=(B &&o) { n = o.n; o.n = -1; return *this; }
+__device__ ~B() { *p += n; } };
+__device__ B make(int *p, int n) { B b(p, n); b.n++; return b; }
+__device__ int take(B &&b) { B c = std::move(b); return c.n; }
+struct A { int *p; int n; __device__ A(int *q, int m) : p(q), n(m) {}
+__device__ A &operator=(const A &o) { n = o.n; *p += 1000; return *this; } };
+struct O { A b; int z; __device__ O(int *q, int m) : b(q, m), z(1) {} };
+__device__ O with(int *q, int m) { O o(q, m); if (m > 100) return o; o.z++; return o; }
+    """,
+        """
+int s = 0, t = 0; { B b = make(&s, n); out[k++] = take(std::move(b)); out[k++] = b.n;
+B c(&s, 100); c = make(&s, 4); B d = static_cast<B &&>(c); } out[k++] = s; s = 0;
+O o = with(&s, n); *o.b.p += o.b.n; O u(&t, 9); u = o; out[k++] = s; out[k++] = t;
+out[k++] = u.z + u.b.n; O v = u; *v.b.p += 1; out[k++] = t;
+    """,
+    ),
+    "tables made by constructors": (
+        """
+constexpr unsigned entry(unsigned i) {
+for (int k = 0; k < 8; k++) i = i & 1 ? 0xEDB88320u ^ (i >> 1) : i >> 1; return i; }
+struct Table { unsigned v[256];
+constexpr Table() : v() { for (int i = 0; i < 256; i++) v[i] = entry(i); } };
+__constant__ constexpr Table crc{};
+struct M { int v[4]; float w; short m[2][3]; constexpr M(int s) : v(), w(1.5f), m() {
+for (int i = 0; i < 4; i++) v[i] = i * s; m[1][2] = 9; } };
+constexpr M made() { M t(3); t.v[1] = 7; return t; }
+__device__ const M t{5}; __constant__ M u = made(); struct Two { int v[2]; };
+constexpr Two two(int a) { return {a, a + 1}; }
+__constant__ Two w[2] = {two(1), two(5)};
+    """,
+        """
+out[k++] = crc.v[n]; out[k++] = crc.v[255 - n]; out[k++] = t.v[n]; out[k++] = w[n & 1].v[1];
+out[k++] = (int)(t.w * 2) + t.m[1][2]; out[k++] = u.v[1] + u.v[n] * 10 + u.m[1][2] * 100;
+    """,
+    ),
     "recursive template": (
         """
 template <int N> struct Fact { static const int value = N * Fact<N - 1>::value; };

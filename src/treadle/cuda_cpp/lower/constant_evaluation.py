@@ -14,7 +14,7 @@ from treadle.cuda_cpp.lower.arithmetic import constant, folded
 from treadle.ir import nodes as n
 from treadle.ir import types as ir
 
-_MOST_STEPS = 20_000  # statements that are interpreted for one constant
+_MOST_STEPS = 100_000  # statements that are interpreted for one constant
 
 
 class NotConstant(Exception):
@@ -36,6 +36,23 @@ def evaluate(
     try:
         run.block(statements, known)
         return run.value(expression, known)
+    except NotConstant:
+        return None
+
+
+def evaluate_object(
+    statements: Sequence[n.Statement],
+    place: n.Place,
+    functions: Mapping[str, n.Function],
+    memories: Sequence[n.Memory],
+) -> Any:
+    """What is at a place after the statements: a value, of an array its items by their indices,
+    of a struct with arrays a construction with them; None if that is not constant."""
+    run = _Evaluator(functions)
+    known = _Known(memories)
+    try:
+        run.block(statements, known)
+        return run.read(place, known)
     except NotConstant:
         return None
 

@@ -15,6 +15,7 @@ import numpy as np
 from treadle.core.dtypes import BY_SHORT_NAME
 from treadle.core.source import Span
 from treadle.cuda_cpp.lower.arithmetic import constant, folded
+from treadle.cuda_cpp.lower.constant_evaluation import evaluate_object
 from treadle.cuda_cpp.lower.context import Context
 from treadle.cuda_cpp.lower.conversions import convert, rvalue
 from treadle.cuda_cpp.lower.dispatch import lower, type_of
@@ -31,7 +32,7 @@ from treadle.cuda_cpp.lower.special_members import (
     member_defaults,
     members_of,
 )
-from treadle.cuda_cpp.lower.values import Rvalue
+from treadle.cuda_cpp.lower.values import Lvalue, Rvalue
 from treadle.cuda_cpp.semantics.types import (
     BOOL,
     Arithmetic,
@@ -42,6 +43,7 @@ from treadle.cuda_cpp.semantics.types import (
     VectorType,
     all_fields,
     count_of,
+    holds_array,
     innermost,
     ir_type,
 )
@@ -110,6 +112,10 @@ class _Image:
             self._expression(type, offset, initializer, listed)
         elif isinstance(type, ClassType) and has_bits(type) and not has_constructors(type):
             self._with_bits(type, offset, initializer)
+        elif isinstance(type, ClassType) and has_constructors(type) and holds_array(type):
+            with self.cx.separate_block() as emitted:
+                made = from_list(self.cx, type, initializer, initializer.span)
+            self._object(made, type, offset, emitted, initializer.span)
         elif isinstance(type, ClassType) and has_constructors(type):
             with self.cx.separate_block() as emitted:
                 value = rvalue(
@@ -238,8 +244,40 @@ class _Image:
             read = lower(self.cx, node)
             if listed:
                 refuse_narrowing(self.cx, read, type, node.span)
-            value = rvalue(self.cx, convert(self.cx, read, type, node.span), node.span)
+            made = convert(self.cx, read, type, node.span)
+            in_place = isinstance(type, ClassType) and holds_array(type)
+            value = None if in_place else rvalue(self.cx, made, node.span)
+        if value is None:
+            self._object(made, type, offset, emitted, node.span)
+            return
         self._constant(value.expression, ir_type(type), offset, emitted, node.span)
+
+    def _object(
+        self, made: Any, type: ClassType, offset: int, emitted: Sequence[n.Statement], span: Span
+    ) -> None:
+        """Write an object with arrays, which the statements make in its place."""
+        known = None
+        if isinstance(made, Lvalue):
+            lowering = self.cx.lowering
+            known = evaluate_object(emitted, made.place, lowering.functions, self.cx.memories)
+        if known is None:
+            raise self._unknown(span)
+        self._known(known, ir_type(type), offset, span)
+
+    def _known(self, value: Any, type: ir.Type, offset: int, span: Span) -> None:
+        """Write a value of `evaluate_object` at an offset."""
+        if isinstance(type, ir.Array):
+            step = ir.size_of(type.element)
+            for at in range(type.length or 0):
+                self._known(value[at], type.element, offset + at * step, span)
+        elif isinstance(value, n.Construct):
+            for part, (inner, place) in zip(value.operands, _ir_places(type), strict=True):
+                self._known(part, inner, offset + place, span)
+        elif isinstance(value, n.Constant):
+            written = _written(value.value, value.type)
+            self.made[offset : offset + len(written)] = written
+        else:
+            raise self._unknown(span)
 
     def _constant(
         self, expression: n.Expression, type: ir.Type, offset: int, emitted: Any, span: Span

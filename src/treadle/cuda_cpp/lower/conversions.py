@@ -158,8 +158,8 @@ def number_as(value: n.Expression, type: Arithmetic, span: Span) -> n.Expression
 def rvalue(cx: Context, value: Value, span: Span) -> Rvalue:
     """The lvalue-to-rvalue conversion of a number, vector or struct."""
     match value:
-        case Rvalue():
-            return value
+        case Rvalue(named=named):
+            return replace(value, named=False) if named else value
         case Lvalue() | BitsLvalue() | BitFieldLvalue() | ChoiceLvalue() | ScatteredLvalue():
             if holds_array(value.type):
                 message = f"a {value.type} contains arrays: it is only copied as a whole"
@@ -261,11 +261,15 @@ def is_lvalue(value: Value) -> bool:
     """Whether a value is an object that neither is temporary nor may be moved from."""
     if isinstance(value, BitFieldLvalue):
         return False
+    if isinstance(value, Rvalue):
+        return value.named
     return is_object(value) and getattr(value, "category", "lvalue") == "lvalue"
 
 
 def is_const_object(value: Value) -> bool:
     """Whether a value is a const object."""
+    if isinstance(value, Rvalue):
+        return value.named
     if isinstance(value, ArrayValue):
         return value.first.const
     if isinstance(value, ChoiceLvalue):
@@ -639,8 +643,8 @@ def without_const(value: Value) -> Value:
             return replace(value, const=False)
         case ArrayValue(first=first):
             return replace(value, first=replace(first, const=False))
-        case SplitStruct(type=type, fields=fields):
-            return SplitStruct(type, fields, key=value.key)
+        case SplitStruct():
+            return replace(value, const=False)
         case ChoiceLvalue(choices=choices):
             parts = tuple(one if one is None else without_const(one) for one in choices)
             return replace(value, choices=parts)

@@ -110,6 +110,8 @@ def inline(
         return made
     given = getattr(found, "type", None)
     made = temporary(cx, found, given) if isinstance(given, ClassType) else found
+    if isinstance(made, Rvalue):
+        made = with_category(made, "prvalue")
     return made
 
 

@@ -380,6 +380,8 @@ def constant_integer(cx: Context, expression: tree.Expression, what: str) -> int
 def known_entity(cx: Context, entity: Any, span: Span) -> Any:
     """The value of a template argument or an enumerator; None for other entities."""
     match entity:
+        case KnownValue(Rvalue() as value, key) if key is not None:
+            return replace(value, named=True)  # a const variable
         case KnownValue(value):
             return value
         case Enumerator():

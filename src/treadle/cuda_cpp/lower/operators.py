@@ -698,4 +698,4 @@ def _assign_part(cx: Context, target: Value, value: Value, span: Span) -> None:
     elif isinstance(target, (Lvalue, ChoiceLvalue)) and holds_pointer_union(target.type):
         keep(cx, target, value, span)
     else:
-        assign(cx, "=", target, value, span)
+        _store(cx, target, value, span)  # an operator= is not called: this may initialize

@@ -83,6 +83,8 @@ def resolve_overload(
                 span,
             )
         found = for_const or found
+    if receiver is not None:
+        found = _for_category(cx, name, found, is_lvalue(receiver), span)
     best = _best(found, values)
     if (other := equally_good(best, found, values)) is not None:
         listed = sorted((best, other), key=lambda each: each.declaration.span.line)
@@ -93,6 +95,30 @@ def resolve_overload(
             span,
         )
     return specialized(cx, best, overloads)
+
+
+def _for_category(
+    cx: Context, name: str, found: list[Candidate], lvalue: bool, span: Span
+) -> list[Candidate]:
+    """The candidates whose ref-qualifiers (`&`, `&&`) take an object of this value category. For a
+    temporary, those with `&&` go before `const &`."""
+    fits = [one for one in found if _takes_category(one.declaration, lvalue)]
+    if not fits:
+        written = found[0].declaration.reference
+        rule = "temporaries and moved objects" if lvalue else "objects with a name"
+        raise cx.wrong(f"{name} is declared {written}: it can be called on {rule} only", span)
+    moved = [one for one in fits if one.declaration.reference == "&&"]
+    alike = [one for one in fits if one.declaration.reference != "&"]
+    return moved if moved and len(alike) < len(fits) else fits
+
+
+def _takes_category(declaration: tree.FunctionDeclaration, lvalue: bool) -> bool:
+    match declaration.reference:
+        case "&":
+            return lvalue or declaration.const
+        case "&&":
+            return not lvalue
+    return True
 
 
 def viable(
@@ -172,12 +198,15 @@ def _loses_const(chosen: Candidate, values: Sequence[Value]) -> bool:
     """Whether an argument would drop the const of what it points to. If there is only one
     candidate, the call reports that."""
     names = {one.name for one in chosen.declaration.template or ()}
-    for parameter, value in zip(chosen.declaration.parameters, values, strict=False):
+    columns = zip(chosen.declaration.parameters, chosen.types, values, strict=False)
+    for parameter, type, value in columns:
         written = parameter.type
         if loses_const(written, value):
             return True
-        if not isinstance(written, tree.ReferenceType) or written.rvalue or is_const(written.to):
+        if not isinstance(written, tree.ReferenceType) or is_const(written.to):
             continue
+        if written.rvalue and getattr(type, "to", None) != getattr(value, "type", None):
+            continue  # it refers to a temporary
         deduced = isinstance(written.to, tree.NamedType) and written.to.name.text in names
         if not deduced and is_const_object(value):
             return True

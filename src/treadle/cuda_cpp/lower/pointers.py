@@ -540,6 +540,8 @@ def example_of(type: CppType, span: Span) -> Value:
         case ClassType() if not _has_layout(type):
             parts = {one.name: example_of(one.type, span) for one in all_fields(type)}
             return SplitStruct(type, parts)
+    if holds_array(type):
+        return Lvalue(n.Variable("example", ir_type(type), span), type, category="prvalue")
     return Rvalue(zero_of(ir_type(type), span), type)
 
 

@@ -34,11 +34,13 @@ Category: TypeAlias = Literal["lvalue", "xvalue", "prvalue"]
 
 @dataclass(frozen=True, slots=True)
 class Rvalue:
-    """A number, vector or struct without a place. A `literal_zero` is a null pointer constant."""
+    """A number, vector or struct without a place. A `literal_zero` is a null pointer constant, and
+    `named` the value of a const variable, which is an lvalue for overload resolution."""
 
     expression: n.Expression
     type: CppType
     literal_zero: bool = False
+    named: bool = field(default=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -359,6 +361,8 @@ def with_category(value: Any, category: Category) -> Any:
     """An object of another value category; other values as they are."""
     if isinstance(value, (Lvalue, SplitStruct)) and value.category != category:
         return replace(value, category=category)
+    if isinstance(value, Rvalue) and value.named != (category == "lvalue"):
+        return replace(value, named=not value.named)
     return value
 
 

@@ -166,6 +166,7 @@ def _function(c: Cursor, result: tree.TypeTree) -> tuple[Function, tree.TypeTree
     """The parameters with what follows them, and the return type, which may be a trailing one."""
     found, variadic = parameters(c)
     const = False
+    reference = ""
     while True:
         text = c.texts[c.index]
         if text == "->":
@@ -173,6 +174,7 @@ def _function(c: Cursor, result: tree.TypeTree) -> tuple[Function, tree.TypeTree
             result = c.grammar.type_name(c)
         elif text in _AFTER_PARAMETERS:
             const = const or text == "const"
+            reference = text if text in ("&", "&&") else reference
             c.index += 1
             if text == "noexcept" and c.texts[c.index] == "(":
                 c.index = c.closing(c.index, "noexcept") + 1
@@ -181,7 +183,7 @@ def _function(c: Cursor, result: tree.TypeTree) -> tuple[Function, tree.TypeTree
         elif attributes.attribute_follows(c):
             attributes.attributes(c)
         else:
-            return Function(found, variadic, const), result
+            return Function(found, variadic, const, reference), result
 
 
 def parameters(c: Cursor) -> tuple[tuple[tree.Parameter, ...], bool]:

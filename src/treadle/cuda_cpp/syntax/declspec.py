@@ -28,6 +28,7 @@ class Function:
     parameters: tuple[tree.Parameter, ...]
     variadic: bool = False
     const: bool = False
+    reference: str = ""  # the ref-qualifier: & or &&
 
 
 @dataclass(frozen=True, slots=True)

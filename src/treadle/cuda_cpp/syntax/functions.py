@@ -79,6 +79,7 @@ def function(
         found.variadic,
         False,
         note,
+        found.reference,
         declared.span,
     )
     return declaration, body is not None or bool(note)

@@ -282,6 +282,10 @@ def _for(c: Cursor) -> tree.Statement:
         initializer = declaration_statement(c)
     else:
         initializer = expression_statement(c)
+    if declaration_follows(c) and (ranged := _range_for(c, span)) is not None:
+        c.forget(mark)
+        statements = (initializer, ranged) if initializer is not None else (ranged,)
+        return tree.Compound(statements, span)
     condition = None if c.texts[c.index] == ";" else expressions.bracketed(c)
     c.expect(";", "after the condition of 'for'")
     update = None if c.texts[c.index] == ")" else expressions.bracketed(c)

@@ -606,6 +606,7 @@ class FunctionDeclaration:
     variadic: bool = False
     expanded: bool = False  # made from one with parameter packs
     note: str = ""
+    reference: str = ""  # the ref-qualifier of a method: & or &&
     span: Span = field(default=NOWHERE, compare=False)
 
 

@@ -15,6 +15,10 @@ __host__ __device__ constexpr T &&forward(remove_reference_t<T> &x) {
     return static_cast<T &&>(x);
 }
 template <class T>
+__host__ __device__ constexpr T &&forward(remove_reference_t<T> &&x) {
+    return static_cast<T &&>(x);
+}
+template <class T>
 __host__ __device__ constexpr const remove_reference_t<T> &forward(const remove_reference_t<T> &x) {
     return x;
 }
