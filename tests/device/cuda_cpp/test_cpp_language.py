@@ -425,6 +425,23 @@ out[k++] = crc.v[n]; out[k++] = crc.v[255 - n]; out[k++] = t.v[n]; out[k++] = w[
 out[k++] = (int)(t.w * 2) + t.m[1][2]; out[k++] = u.v[1] + u.v[n] * 10 + u.m[1][2] * 100;
     """,
     ),
+    "names of enums and namespaces": (
+        """
+enum class Color : unsigned char { red = 1, green, blue = 7 }; enum Old { a0, b0 = 5 };
+namespace other { enum class Deep { x = 3, y }; }
+__device__ int val(Color c) { using enum Color; using enum other::Deep; switch (c) {
+case red: return 10 + (int)y; case green: return 20; case blue: return 30; } return 0; }
+namespace lib { inline namespace v2 { __device__ int f() { return 2; } }
+namespace a::b::inline c { __device__ int g() { return 7; } } }
+namespace one::inline two::three { __device__ int h() { return 9; } }
+    """,
+        """
+out[k++] = val(Color::green) + val(Color(7)); out[k++] = val(Color::red);
+out[k++] = lib::f() + lib::a::b::g() * 100 + lib::a::b::c::g(); out[k++] = one::three::h();
+int a[3] = {1, n, 5}; for (int i = 0; int x : a) out[k++] = x + i++;
+auto p = +[](int x) { return x * 2; }; out[k++] = p(4); int *q = +a; out[k++] = q[1];
+    """,
+    ),
     "recursive template": (
         """
 template <int N> struct Fact { static const int value = N * Fact<N - 1>::value; };

@@ -113,6 +113,11 @@ __global__ void pairs(int *out) {
     IS(a[0]) IS(a[3])
     a.fill(7);
     IS(a[1] + a.data()[3])
+    auto [first, second, third, last] = a;
+    first = 5;
+    auto &[i, j, k_, l] = a;
+    j = 6;
+    IS(first + last) IS(a[0] * 10 + a[1])
 }
 """
 

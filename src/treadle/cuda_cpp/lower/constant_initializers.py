@@ -253,7 +253,7 @@ class _Image:
         self._constant(value.expression, ir_type(type), offset, emitted, node.span)
 
     def _object(
-        self, made: Any, type: ClassType, offset: int, emitted: Sequence[n.Statement], span: Span
+        self, made: Any, type: CppType, offset: int, emitted: Sequence[n.Statement], span: Span
     ) -> None:
         """Write an object with arrays, which the statements make in its place."""
         known = None

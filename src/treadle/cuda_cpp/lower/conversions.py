@@ -325,7 +325,7 @@ def _reference_rank(cx: Context, value: Value, type: Reference) -> int:
         return EXACT if type.to == given else IMPOSSIBLE
     if type.rvalue and has_place:
         return IMPOSSIBLE if given == type.to else rank_of(cx, value, type.to)
-    if not type.const and not type.rvalue and not has_place:
+    if not type.const and not type.rvalue and (not has_place or isinstance(value, Rvalue)):
         return IMPOSSIBLE
     if not type.const and not type.rvalue and given != type.to:
         return CONVERSION if derives(given, type.to) else IMPOSSIBLE

@@ -317,6 +317,8 @@ def _unary(cx: Context, node: tree.Unary) -> Value:
         return dereference(cx, operand, node.span)
     if node.op in ("++", "--"):
         return stepped(cx, node.op, operand, False, node.span)
+    if node.op == "+" and is_closure(getattr(operand, "type", None)):
+        return cx.rules.function_pointer(cx, operand, None, node.span)
     return unary(cx, node.op, operand, node.span)
 
 

@@ -405,6 +405,8 @@ def unary(cx: Context, op: str, operand: Value, span: Span) -> Value:
         made = cx.rules.call_operator(cx, op, [operand], span)
         if made is not None:
             return made
+    if op == "+" and (pointer := pointer_of(cx, operand)) is not None:
+        return pointer
     if op == "!":
         return Rvalue(n.Unary("not", condition(cx, operand, span), ir.BOOL, span), BOOL)
     if _is_vector(operand) and op == "-":

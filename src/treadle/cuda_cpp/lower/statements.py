@@ -107,6 +107,10 @@ def _structured_binding(cx: Context, node: tree.StructuredBinding) -> None:
     elif isinstance(type, ClassType):
         names = [one.name for one in members_of(type)]
         parts = [cx.rules.member_of(cx, whole, tree.Name(one), node.span) for one in names]
+        items = type.fields[0].type if len(type.fields) == 1 else None
+        if isinstance(items, ArrayOf) and type.name.startswith("array<"):  # std::array
+            held, count = parts[0], items.length or 0
+            parts = [subscript(cx, held, constant(at, ir.I32), node.span) for at in range(count)]
     elif isinstance(type, VectorType):
         names = list(ir.COMPONENTS[: type.count])
         parts = [cx.rules.member_of(cx, whole, tree.Name(one), node.span) for one in names]

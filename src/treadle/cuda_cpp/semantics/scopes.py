@@ -377,6 +377,14 @@ def _use(declaration: tree.UsingDeclaration, scope: Scope) -> None:
             scope.using_directives.append(found)
         return
     home = _scope_of(name.scope, scope)
+    if declaration.enum:
+        entity = None if home is None else (home.own if name.scope else home.find)(name.text)
+        written = entity.declaration if isinstance(entity, DeclaredType) else None
+        if isinstance(entity, DeclaredType) and isinstance(written, tree.EnumDeclaration):
+            for position, (enumerator, _) in enumerate(written.enumerators):
+                made = Enumerator(written, position, entity.scope)
+                scope.names.setdefault(enumerator, made)
+        return
     entity = home.own(name.text) if home is not None else None
     if entity is not None:
         scope.names.setdefault(name.text, entity)

@@ -218,7 +218,7 @@ def qualified_text(name: tree.Name) -> str:
 def using(
     c: Cursor, template: tuple[tree.TemplateParameter, ...] | None = None
 ) -> tree.Declaration:
-    """`using a = b;`, `using ns::a;`, `using namespace ns;`"""
+    """`using a = b;`, `using ns::a;`, `using namespace ns;`, `using enum E;`"""
     span = c.span
     c.index += 1
     if c.accept("namespace"):
@@ -229,6 +229,12 @@ def using(
         if c.names.get(name.text) != NAMESPACE:
             c.uses.namespaces.add(qualified_text(name))
         return tree.UsingDeclaration(name, True, span)
+    if c.accept("enum"):
+        name = names.name(c, of_type=True)
+        c.expect_semicolon("the name of the enum")
+        for member, known in c.members.get(name.text, {}).items():
+            c.declare(member, known)
+        return tree.UsingDeclaration(name, enum=True, span=span)
     alias = c.kinds[c.index] == IDENTIFIER and (
         c.texts[c.index + 1] == "=" or c.texts[c.index + 1] == "["
     )

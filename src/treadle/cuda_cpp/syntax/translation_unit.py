@@ -102,12 +102,12 @@ class _Reader:
     def _namespace(self) -> list[tree.Declaration]:
         c = self.c
         start = c.index
-        inline = c.text == "inline"
-        path = _namespace_path(c)
-        if path is None:
+        opened = _namespace_path(c)
+        if opened is None:
             found = host_code.extent(c, start)
             c.index = start
             return list(host_code.attempt(c, found, lambda: (declarations.namespace_alias(c),)))
+        path, inlined = opened
         close = c.partners[c.index]
         c.index += 1
         for part in path:
@@ -119,13 +119,13 @@ class _Reader:
         members = self._nested(close)
         if path:
             c.members.setdefault(path[-1], {}).update(c.declared_since(mark))
-            if not inline:
+            if not inlined:
                 c.forget(mark)
         span = c.span_at(start)
-        for part in reversed(path or [""]):
+        for at, part in reversed([*enumerate(path or [""])]):
             members = [tree.NamespaceDeclaration(part, tuple(members), None, span)]
-        if inline and path:  # its names are visible in the enclosing namespace
-            members.append(tree.UsingDeclaration(tree.Name(path[0], span=span), True, span))
+            if part and at in inlined:  # its names are visible in the enclosing namespace
+                members.append(tree.UsingDeclaration(tree.Name(part, span=span), True, span))
         return members
 
     def _declaration(self) -> tuple[tree.Declaration, ...]:
@@ -161,9 +161,10 @@ class _Reader:
         return ()
 
 
-def _namespace_path(c: Cursor) -> list[str] | None:
-    """The names before the brace that opens a namespace; None if no brace follows."""
-    c.accept("inline")
+def _namespace_path(c: Cursor) -> tuple[list[str], list[int]] | None:
+    """The names before the brace that opens a namespace, and which of them are inline; None if no
+    brace follows."""
+    inlined = [0] if c.accept("inline") else []
     c.index += 1
     path: list[str] = []
     try:
@@ -171,12 +172,12 @@ def _namespace_path(c: Cursor) -> list[str] | None:
         while c.kinds[c.index] == IDENTIFIER:
             path.append(c.text)
             c.index += 1
-            if c.accept("::"):
-                c.accept("inline")
+            if c.accept("::") and c.accept("inline"):
+                inlined.append(len(path))
         attributes.attributes(c)
     except SyntaxProblem:
         return None
-    return path if c.text == "{" else None
+    return (path, inlined) if c.text == "{" else None
 
 
 def _after_error(c: Cursor, start: int, failed: int, end: int) -> int:

@@ -650,10 +650,11 @@ class TypedefDeclaration:
 
 @dataclass(frozen=True, slots=True)
 class UsingDeclaration:
-    """`using ns::name;`, or `using namespace ns;` with `namespace`."""
+    """`using ns::name;`, `using namespace ns;` with `namespace`, `using enum E;` with `enum`."""
 
     name: Name
     namespace: bool = False
+    enum: bool = field(default=False, kw_only=True)
     span: Span = field(default=NOWHERE, compare=False)
 
 
