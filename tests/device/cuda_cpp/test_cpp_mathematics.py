@@ -450,7 +450,7 @@ def test_conversions_with_roundings(device):
 @pytest.mark.parametrize(
     ("expression", "message"),
     [
-        ("sinf(1, 2)", "sinf takes 1 arguments, not 2"),
+        ("sinf(1, 2)", "sinf takes 1 argument, not 2"),
         ("sincosf(x, y)", "sincosf"),
         ("sinf(in)", "a number"),
         ("sinnf(x)", "did you mean sinf?"),
