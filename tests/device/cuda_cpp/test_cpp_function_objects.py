@@ -211,6 +211,5 @@ def test_refused(body):
         __global__ void kernel(const int *in, int *out) { %s }
     """
     out = td.zeros(1, dtype=td.int32, device="cpu")
-    kernel = td.cuda_module(source % body).kernel("kernel")
     with pytest.raises(td.errors.CompileError, match=REFUSED[body]):
-        kernel[1, 1](out, out)
+        td.cuda_module(source % body).kernel("kernel")[1, 1](out, out)

@@ -242,3 +242,45 @@ def test_a_dependent_launch_has_nothing_to_wait_for(device):
         cudaTriggerProgrammaticLaunchCompletion();
     }"""
     assert ran(device, source, "late", 1) == [5]
+
+
+SEQUENCES = """
+#include <utility>
+#include <tuple>
+template <class F, std::size_t... I> __device__ int sum(F f, std::index_sequence<I...>)
+{
+    return (f(I) + ... + 0);
+}
+template <class T, T... I> __device__ T last(std::integer_sequence<T, I...>)
+{
+    T found = -1;
+    ((found = I), ...);
+    return found;
+}
+template <class T, std::size_t... I> __device__ auto total(T t, std::index_sequence<I...>)
+{
+    return (std::get<I>(t) + ...);
+}
+template <class... T> __device__ int count(T...) { return std::index_sequence_for<T...>::size(); }
+template <class T, int n> struct Row { T x[n]; };
+template <class T> using Pair = Row<T, 2>;
+template <class T> __device__ T second(const Pair<T> &p) { return p.x[1]; }  // an alias, deduced
+__global__ void sequences(int *out)
+{
+    *out++ = sum([](int i) { return i * i; }, std::make_index_sequence<5>{});
+    *out++ = last(std::make_integer_sequence<int, 7>());
+    *out++ = last(std::make_integer_sequence<short, 1>{});
+    *out++ = last(std::integer_sequence<int, 4, 2, 9>{});
+    *out++ = count(1, 2.f, 'c');
+    *out++ = std::make_index_sequence<0>::size();
+    *out++ = total(std::make_tuple(1, 2, 3), std::make_index_sequence<3>{});
+    *out++ = std::is_same_v<std::make_index_sequence<2>, std::index_sequence<0, 1>>;
+    *out++ = second(Row<int, 2>{{5, 8}});
+}
+"""
+
+
+def test_sequences_of_numbers(device):
+    out = td.zeros(9, dtype=td.int32, device=device)
+    td.cuda_module(SEQUENCES).sequences[1, 1](out)
+    assert out.tolist() == [30, 6, 0, 9, 3, 0, 6, 1, 8]

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from treadle.core.errors import CompileError
 from treadle.core.source import Span
+from treadle.cuda_cpp.lower.alias_patterns import pattern_of
 from treadle.cuda_cpp.lower.ambiguity import equally_good, nearer
 from treadle.cuda_cpp.lower.context import Context
 from treadle.cuda_cpp.lower.conversions import (
@@ -263,7 +265,8 @@ def _pack_counts(
     """The lengths of a function template's packs in a call."""
     found = dict(counts_by_arguments(declaration, len(explicit)))
     types = [decay(_type_of(cx, value)) for value in values]
-    found.update(counts_of_patterns(packs, declaration.parameters, types, parts_of))
+    meant = partial(pattern_of, cx)
+    found.update(counts_of_patterns(packs, declaration.parameters, types, parts_of, meant))
     return found
 
 

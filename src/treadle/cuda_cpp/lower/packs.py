@@ -7,7 +7,7 @@ after this sees templates without packs.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, is_dataclass, replace
 from typing import Any, TypeVar
 
@@ -219,10 +219,15 @@ def _operation(node: tree.Fold, left: Any, right: Any) -> Any:
 
 
 def counts_of_patterns(
-    packs: Sequence[str], patterns: Sequence[Any], parts: Sequence[Any], inner: Any
+    packs: Sequence[str],
+    patterns: Sequence[Any],
+    parts: Sequence[Any],
+    inner: Callable[[Any], Sequence[Any]],
+    meant: Callable[[tree.Name], tree.Name] = lambda name: name,
 ) -> dict[str, int]:
     """The lengths of packs in a list of patterns (`T, Ts...`) for a list of types. `inner(type)`
-    has the arguments that a type is made of, for patterns in patterns."""
+    has the arguments that a type is made of, for patterns in patterns, and `meant(name)` is what an
+    alias template stands for."""
     found: dict[str, int] = {}
     others = sum(not _is_expansion(one) for one in patterns)
     at = 0
@@ -234,7 +239,7 @@ def counts_of_patterns(
             at += count
             continue
         if at < len(parts):
-            found.update(_in_pattern(packs, pattern, parts[at], inner))
+            found.update(_in_pattern(packs, pattern, parts[at], inner, meant))
         at += 1
     return found
 
@@ -243,7 +248,13 @@ def _is_expansion(node: Any) -> bool:
     return isinstance(node, tree.PackExpansion) or (isinstance(node, tree.Parameter) and node.pack)
 
 
-def _in_pattern(packs: Sequence[str], pattern: Any, type: Any, inner: Any) -> dict[str, int]:
+def _in_pattern(
+    packs: Sequence[str],
+    pattern: Any,
+    type: Any,
+    inner: Callable[[Any], Sequence[Any]],
+    meant: Callable[[tree.Name], tree.Name],
+) -> dict[str, int]:
     if isinstance(pattern, tree.Parameter):
         pattern = pattern.type
     while isinstance(pattern, (tree.ConstType, tree.PointerType, tree.ReferenceType)):
@@ -253,9 +264,9 @@ def _in_pattern(packs: Sequence[str], pattern: Any, type: Any, inner: Any) -> di
         return {}
     parts = inner(type)
     if isinstance(pattern, tree.NamedType) and pattern.name.arguments is not None:
-        return counts_of_patterns(packs, pattern.name.arguments, parts, inner)
+        pattern = pattern.name
     if isinstance(pattern, tree.Name) and pattern.arguments is not None:
-        return counts_of_patterns(packs, pattern.arguments, parts, inner)
+        return counts_of_patterns(packs, meant(pattern).arguments or (), parts, inner, meant)
     if isinstance(pattern, tree.FunctionType):
-        return counts_of_patterns(packs, (pattern.result, *pattern.parameters), parts, inner)
+        return counts_of_patterns(packs, (pattern.result, *pattern.parameters), parts, inner, meant)
     return {}

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 from treadle.core.errors import CompileError
 from treadle.core.source import Span
+from treadle.cuda_cpp.lower.alias_patterns import pattern_of
 from treadle.cuda_cpp.lower.arithmetic import folded
 from treadle.cuda_cpp.lower.classes import class_type
 from treadle.cuda_cpp.lower.context import Context, tree_made
@@ -509,6 +510,9 @@ def deduce(
         case tree.NamedType(name):
             if not name.scope and name.text in names and name.arguments is None:
                 return _agree(found, name.text, type)
+            if name.arguments is not None:
+                name = pattern_of(cx, name)
+                written = tree.NamedType(name, written.span)
             if name.arguments is not None and not exact and (
                 not _mentions(written, names) or _deduces_nothing(cx, name)
             ):  # fmt: skip

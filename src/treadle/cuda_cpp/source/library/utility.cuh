@@ -30,6 +30,20 @@ template <class T, class U> __host__ __device__ constexpr T exchange(T &x, U val
     return before;
 }
 
+// The numbers 0, 1, …, N - 1 as a pack.
+template <class T, T... I> struct integer_sequence {
+    typedef T value_type;
+    static __host__ __device__ constexpr size_t size() { return sizeof...(I); }
+};
+template <size_t... I> using index_sequence = integer_sequence<size_t, I...>;
+template <class T, int N, T... I> struct __treadle_sequence : __treadle_sequence<T, N - 1, N - 1, I...> {};
+template <class T, T... I> struct __treadle_sequence<T, 0, I...> {
+    typedef integer_sequence<T, I...> type;
+};
+template <class T, T N> using make_integer_sequence = typename __treadle_sequence<T, N>::type;
+template <size_t N> using make_index_sequence = typename __treadle_sequence<size_t, N>::type;
+template <class... T> using index_sequence_for = make_index_sequence<sizeof...(T)>;
+
 // What a braced list is as an argument: the compiler makes the array.
 template <class T> struct initializer_list {
     typedef T value_type;
