@@ -210,6 +210,109 @@ out[k++] = a[4]; out[k++] = w[2][0] + w[1][1]; out[k++] = Kind<Plain<int>>::v;
 out[k++] = Kind<Other<int>>::v; out[k++] = Kind<int>::v;
     """,
     ),
+    "specializations without the primary's default arguments": (
+        """
+template <class T> struct C {};
+template <class T> struct D {};
+template <class T, class = void> struct P { enum { v = 1 }; };
+template <class T> struct P<T *> { enum { v = 2 }; };
+template <class T> struct P<const T *> { enum { v = 3 }; };
+template <> struct P<int *> { enum { v = 4 }; };
+template <class T, int N = 3, class A = T *> struct Q { T d[N]; __device__ int f() { return N; } };
+template <> struct Q<float> { double d[2]; int e; __device__ int f() { return 44; } };
+template <class T> struct Q<T, 5> { __device__ int f(); };
+template <class T> __device__ int Q<T, 5>::f() { return 55; }
+template <class T, int N = sizeof(T)> struct S { enum { v = 1 }; };
+template <> struct S<char> { enum { v = 2 }; };
+template <> struct S<short, 3> { enum { v = 3 }; };
+template <class T, template <class> class V = C, class U = int> struct W { enum { v = 1 }; };
+template <class T> struct W<T *> { enum { v = 2 }; };
+template <class T> struct W<C<T>, D> { enum { v = 3 }; };
+template <class T, class = void> constexpr int variable = 1;
+template <class T> constexpr int variable<T *> = 2;
+template <> constexpr int variable<int> = 3;
+template <class A, class B = A *, int N = sizeof(B)> struct Later;
+template <class T, class, int K> struct Later { enum { v = K }; };
+template <> struct Later<char> { enum { v = 9 }; };
+    """,
+        """
+out[k++] = P<float *>::v; out[k++] = P<const float *>::v; out[k++] = P<int *>::v;
+out[k++] = P<int *, int>::v; out[k++] = P<float *, void>::v; out[k++] = P<int>::v;
+Q<float> a; Q<float, 3> b; Q<float, 4> c; Q<int, 5> d; out[k++] = a.f() + sizeof(a);
+out[k++] = b.f() + sizeof(b); out[k++] = c.f() + sizeof(c); out[k++] = d.f();
+out[k++] = S<char>::v; out[k++] = S<char, 1>::v; out[k++] = S<char, 2>::v; out[k++] = S<short>::v;
+out[k++] = W<int *>::v; out[k++] = W<int *, D>::v; out[k++] = W<C<int>, D>::v;
+out[k++] = W<int *, C, int>::v; out[k++] = W<C<int>, D, char>::v;
+out[k++] = variable<char *>; out[k++] = variable<int>; out[k++] = variable<int, int>;
+out[k++] = Later<int>::v; out[k++] = Later<char>::v; out[k++] = Later<char, int>::v;
+    """,
+    ),
+    "specializations for types with a property": (
+        """
+template <bool b, class T = void> struct If {};
+template <class T> struct If<true, T> { typedef T type; };
+template <bool b, class T = void> using If_t = typename If<b, T>::type;
+template <class...> struct Voider { typedef void type; };
+template <class... T> using Void = typename Voider<T...>::type;
+template <class T> constexpr bool small = sizeof(T) < 3;
+template <class T, class E = void> struct A { enum { v = 1 }; __device__ int f(); };
+template <class T> struct A<T, If_t<sizeof(T) == 4>> { enum { v = 2 }; __device__ int f(); };
+template <class T> struct A<T, typename If<(sizeof(T) > 4)>::type> { enum { v = 3 }; };
+template <class T, class E> __device__ int A<T, E>::f() { return 10; }
+template <class T> __device__ int A<T, If_t<sizeof(T) == 4>>::f() { return 20; }
+template <class T, bool = true> struct B { enum { v = 1 }; };
+template <class T> struct B<T, small<T>> { enum { v = 2 }; };
+template <class T> struct B<T, (sizeof(T) > 7)> { enum { v = 3 }; };
+struct X { int x; __device__ int get() const { return x; } };
+struct Y { typedef int type; };
+template <class T, class = void> struct H { enum { x = 0 }; };
+template <class T> struct H<T, Void<decltype(T::x), decltype(T().get())>> { enum { x = 1 }; };
+template <class T> struct H<T, Void<typename T::type>> { enum { x = 2 }; };
+template <class T, class = void> constexpr int wide = 1;
+template <class T> constexpr int wide<T, If_t<(sizeof(T) > 4)>> = 2;
+    """,
+        """
+out[k++] = A<int>::v; out[k++] = A<double>::v; out[k++] = A<char>::v; out[k++] = A<int, int>::v;
+out[k++] = A<float, void>::v; A<int> a; A<char> b; out[k++] = a.f(); out[k++] = b.f();
+out[k++] = B<int>::v; out[k++] = B<short>::v; out[k++] = B<double>::v; out[k++] = B<char, false>::v;
+out[k++] = H<X>::x; out[k++] = H<Y>::x; out[k++] = H<int>::x; out[k++] = H<X, int>::x;
+out[k++] = wide<int>; out[k++] = wide<double>;
+    """,
+    ),
+    "objects with arrays that functions return": (
+        """
+struct V {
+    int d[3];
+    __device__ V plus(int a) const { return {{d[0] + a, d[1] + a, d[2] + a}}; }
+    __device__ V operator-() const { return {{-d[0], -d[1], -d[2]}}; }
+};
+__device__ V f(int x) { V v; for (int i = 0; i < 3; ++i) v.d[i] = x + i; return v; }
+template <int R, int C, class T> struct M { T d[R][C]; };
+template <int R, int K, int C, class T>
+__device__ M<R, C, T> operator*(const M<R, K, T> &a, const M<K, C, T> &b) {
+    M<R, C, T> r{};
+    for (int i = 0; i < R * C * K; ++i)
+        r.d[i / K / C][i / K % C] += a.d[i / K / C][i % K] * b.d[i % K][i / K % C];
+    return r;
+}
+struct A { int a[2]; float g; };
+struct B { A b[2]; union { int u; char v[4]; }; };
+__device__ B nested(int x) { B r; r.u = x; r.b[1].a[1] = x + 1; return r; }
+template <class F> __device__ auto called(F f, int x) -> decltype(f(x)) { return f(x); }
+    """,
+        """
+const auto a = f(n); auto &&b = f(5); const auto &c = f(6); decltype(f(1)) d = f(n + 7);
+out[k++] = a.d[2]; out[k++] = b.d[1]; out[k++] = c.d[0]; out[k++] = d.d[1];
+out[k++] = sizeof(f(1)); out[k++] = sizeof(f(1).d);
+auto e = a.plus(n), g = -a, h = f(n).plus(1), i = -f(2).plus(2);
+out[k++] = e.d[0]; out[k++] = g.d[1]; out[k++] = h.d[2]; out[k++] = i.d[1];
+M<2, 3, int> m{{{1, 2, 3}, {4, 5, n}}}; M<3, 2, int> w{{{1, 2}, {3, 4}, {5, 6}}};
+auto p = m * w, q = m * w * m * w; out[k++] = p.d[1][1]; out[k++] = q.d[1][0];
+auto s = nested(n); auto t = nested(n).b[1].a[1]; out[k++] = s.b[1].a[1] + s.u; out[k++] = t;
+auto u = called(f, n); out[k++] = u.d[2];
+for (auto j = f(n); j.d[0] < 6; ++j.d[0]) out[k++] = j.d[1];
+    """,
+    ),
     "forwarded objects": (
         """
 struct Op { int s; __device__ int operator()(int x) const { return x * s; } };

@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 
 from treadle.core.source import Span
 from treadle.cuda_cpp.builtins.tables import FUNCTIONS
-from treadle.cuda_cpp.lower.arithmetic import zero_of
 from treadle.cuda_cpp.lower.choices import choose
 from treadle.cuda_cpp.lower.closures import is_closure
 from treadle.cuda_cpp.lower.context import Context
@@ -36,7 +35,6 @@ from treadle.cuda_cpp.semantics.types import (
     Reference,
     Void,
     decay,
-    ir_type,
 )
 from treadle.ir import types as ir
 
@@ -157,9 +155,7 @@ def call_pointer(
     if not functions:
         lowering = cx.lowering  # the next run has targets
         if lowering.facts.changed or lowering.unevaluated or lowering.checking:
-            if isinstance(type.result, Void):
-                return VoidValue(VOID)
-            return Rvalue(zero_of(ir_type(type.result), span), type.result)
+            return example_of(type.result, span)
         raise cx.error("this pointer to a function is always null where it is called", span)
     if len(functions) == 1:
         return call(functions[0][1], values)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from treadle.core.errors import CompileError
 from treadle.core.source import Span
@@ -244,12 +244,15 @@ def _new_instance(
     template = entity.declaration
     assert isinstance(template, tree.StructDeclaration)
     name = f"{declaration.name}<{', '.join(spelled(argument) for argument in bound)}>"
-    found = [(one, _matches(cx, one, bound, entity.scope)) for one in entity.specializations]
+    assert declaration.template is not None
+    primary = _Primary(declaration.template, scope)
+    found = [(one, _matches(cx, one, bound, primary)) for one in entity.specializations]
     matching = [(one, match) for one, match in found if match is not None]
-    scope.names["<instance>"] = bound
+    hidden = {"<instance>": bound, "<primary>": primary}
+    scope.names.update(hidden)
     if matching:
         special, inner = max(matching, key=lambda pair: _rank(pair[0]))
-        inner.names["<instance>"] = bound
+        inner.names.update(hidden)
         counts = _counts_of(special, bound)
         if counts:
             special = expanded(cx, special, counts)
@@ -257,9 +260,16 @@ def _new_instance(
     return class_type(cx, declaration, scope, name=name, arguments=keys, template=template)
 
 
-def _rank(special: tree.StructDeclaration | tree.VariableDeclaration) -> tuple[int, bool]:
-    """The order of specializations: the most specialized one, and those without packs first."""
-    return _specificity(special), not packs_of(special)
+class _Primary(NamedTuple):
+    """What a template declares, with the arguments of one of its instances."""
+
+    parameters: Sequence[tree.TemplateParameter]
+    scope: Scope  # binds the parameters
+
+
+def _rank(special: tree.StructDeclaration | tree.VariableDeclaration) -> tuple[bool, int, bool]:
+    """The order of specializations: a full one, the most specialized one, those without packs."""
+    return not special.template, _specificity(special), not packs_of(special)
 
 
 _Template = TypeVar(
@@ -306,7 +316,8 @@ def variable_instance(
     assert declaration.template is not None
     scope = bind_arguments(cx, declaration.template, arguments, entity.scope, span)
     bound = scope.names["<arguments>"]
-    found = [(one, _matches(cx, one, bound, entity.scope)) for one in entity.specializations]
+    primary = _Primary(declaration.template, scope)
+    found = [(one, _matches(cx, one, bound, primary)) for one in entity.specializations]
     matching = [(one, match) for one, match in found if match is not None]
     if matching:
         return max(matching, key=lambda pair: _rank(pair[0]))
@@ -315,11 +326,13 @@ def variable_instance(
 
 def _specificity(special: tree.StructDeclaration | tree.VariableDeclaration) -> int:
     """How specialized a partial specialization is: fixed arguments weigh most, then patterns."""
-    names = {parameter.name for parameter in special.template or ()}
+    names = {parameter.name: parameter for parameter in special.template or ()}
     mentioned = 0
 
     def weight(written: Any) -> int:
         nonlocal mentioned
+        if _has_dependent(written, names):
+            return 1
         match written:
             case tree.ConstType(of):
                 return 1 + weight(of)
@@ -343,28 +356,39 @@ def _matches(
     cx: Context,
     special: tree.StructDeclaration | tree.VariableDeclaration,
     bound: Sequence[Argument],
-    scope: Scope,
+    primary: _Primary,
 ) -> Scope | None:
     """The scope of a specialization for these arguments; None if it does not match."""
+    scope = primary.scope.parent
+    assert scope is not None
     if counts := _counts_of(special, bound):
         special = expanded(cx, special, counts)
     assert special.specialized is not None
-    deduced: dict[str, Argument] = {}
-    dependent: list[tuple[Any, Argument]] = []  # of what the other arguments have deduced
-    parameters = special.template or ()
-    if len(special.specialized) != len(bound):
+    given = len(special.specialized)
+    if given > len(bound):
         return None
-    for written, argument in zip(special.specialized, bound, strict=True):
-        if _is_dependent(written, parameters):
-            dependent.append((written, argument))
+    # Arguments that it leaves out are the defaults for those that it has.
+    left_out = zip(primary.parameters[given:], bound[given:], strict=True)
+    if not all(_is_default(cx, one, argument, primary.scope) for one, argument in left_out):
+        return None
+    deduced: dict[str, Argument] = {}
+    dependent: list[tuple[Any, Argument, tree.TemplateParameter]] = []  # of what others deduce
+    parameters = special.template or ()
+    names = {one.name: one for one in parameters}
+    for written, argument, of in zip(special.specialized, bound, primary.parameters, strict=False):
+        if _has_dependent(written, names):
+            dependent.append((written, argument, of))
             continue
         if isinstance(written, tree.ConstType) and written.volatile:
             return None  # types are never volatile here
         if isinstance(argument, Rvalue):
             if isinstance(written, tree.NamedType):
                 written = written.name
-            if isinstance(written, tree.Name) and any(p.name == written.text for p in parameters):
+            if isinstance(written, tree.Name) and written.text in names and not written.arguments:
                 deduced[written.text] = argument
+                continue
+            if _mentions(written, names):
+                dependent.append((written, argument, of))
                 continue
             kind = tree.TemplateParameter("value", "", tree.AutoType())
             with cx.in_scope(scope):
@@ -381,32 +405,58 @@ def _matches(
             if not isinstance(written, tree.TYPES) or isinstance(argument, FunctionSet):
                 return None
             with cx.in_scope(scope):
-                if not deduce(cx, written, argument, parameters, deduced, exact=True):
+                if _is_alias(cx, written, names):
+                    dependent.append((written, argument, of))
+                elif not deduce(cx, written, argument, parameters, deduced, exact=True):
                     return None
     found = bind_arguments(cx, parameters, (), scope, special.span, deduced)
-    return found if _is_given(cx, dependent, found) else None
+    return found if _is_given(cx, dependent, found, primary) else None
 
 
-def _is_dependent(written: Any, parameters: Sequence[tree.TemplateParameter]) -> bool:
-    """Whether a type says nothing of a parameter: `decltype(…)`, or `T::type`."""
-    names = {one.name for one in parameters}
+def _has_dependent(written: Any, names: dict[str, tree.TemplateParameter]) -> bool:
+    """Whether nothing is deduced from a template argument: `decltype(…)`, or `A<T>::type`."""
     return bool(names) and any(
         isinstance(one, tree.DecltypeType)
-        or (isinstance(one, tree.Name) and bool(one.scope) and one.scope[0].text in names)
+        or (isinstance(one, tree.Name) and any(_mentions(outer, names) for outer in one.scope))
         for one in walk_tree(written)
     )
 
 
-def _is_given(cx: Context, dependent: Sequence[tuple[Any, Argument]], scope: Scope) -> bool:
-    """Whether types that depend on deduced parameters exist, and are the arguments."""
+def _is_alias(cx: Context, written: Any, names: dict[str, tree.TemplateParameter]) -> bool:
+    """Whether a type is named by an alias template, as `std::enable_if_t<…>`."""
+    if not isinstance(written, tree.NamedType) or not written.name.arguments:
+        return False
+    if not _mentions(written, names) or written.name.text in names:
+        return False
+    entity = lookup(cx, written.name)
+    return isinstance(entity, DeclaredType) and isinstance(
+        entity.declaration, tree.TypedefDeclaration
+    )
+
+
+def _is_given(
+    cx: Context,
+    dependent: Sequence[tuple[Any, Argument, tree.TemplateParameter]],
+    scope: Scope,
+    primary: _Primary,
+) -> bool:
+    """Whether what depends on deduced parameters exists, and is what the arguments are."""
     with cx.in_scope(scope):
-        for written, argument in dependent:
+        for written, argument, parameter in dependent:
             try:
-                if resolve(cx, written) != argument:
-                    return False
+                value = evaluate_argument(cx, written, parameter, primary.scope)
             except CompileError:  # a type that does not exist
                 return False
+            if not _is_same(value, argument):
+                return False
     return True
+
+
+def _is_same(one: Argument, other: Argument) -> bool:
+    """Whether two template arguments are equal: by name as well, as pointers to const and to
+    non-const compare equal."""
+    same: bool = argument_key(one) == argument_key(other)
+    return same and spelled(one) == spelled(other)
 
 
 def method_of_instance(
@@ -450,9 +500,7 @@ def method_of_instance(
             declaration.kind, declaration.name, template=of_class, specialized=written
         ),
     )
-    around = scope.parent
-    assert around is not None
-    matching = _matches(cx, pattern, bound, around)
+    matching = _matches(cx, pattern, bound, scope.names["<primary>"])
     if matching is None:
         return None
     wanted = 0 if declaration.specialized is None else _specificity(declaration)
@@ -741,6 +789,8 @@ def _is_default(
     if parameter.default is None:
         return bool(parameter.pack)
     with cx.in_scope(scope):
-        default = evaluate_argument(cx, parameter.default, parameter, scope)
-    same: bool = argument_key(default) == argument_key(argument)
-    return same
+        try:
+            default = evaluate_argument(cx, parameter.default, parameter, scope)
+        except CompileError:  # there is none for the arguments before it
+            return False
+    return _is_same(default, argument)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from typing import Any
 
+from treadle.core.source import Span
 from treadle.cuda_cpp.semantics.types import CppType, NumberTypes
 from treadle.cuda_cpp.syntax import tree
 
@@ -328,13 +329,53 @@ def _declare_struct(declaration: tree.StructDeclaration, scope: Scope) -> None:
                 known.declaration, known.scope, (*known.specializations, declaration)
             )
         return
-    if isinstance(known, DeclaredType) and not declaration.complete:
-        return
+    if isinstance(known, DeclaredType):
+        if not declaration.complete:
+            earlier = known.declaration
+            if isinstance(earlier, tree.StructDeclaration):
+                whole = _with_all_defaults(declaration, earlier)
+                scope.names[declaration.name] = replace(known, declaration=whole)
+            return
+        if isinstance(known.declaration, tree.StructDeclaration):
+            declaration = _with_all_defaults(known.declaration, declaration)
     specializations = known.specializations if isinstance(known, DeclaredType) else ()
     if declaration.name:
         scope.names[declaration.name] = DeclaredType(declaration, scope, specializations)
     elif scope.kind != "class":  # the members of an anonymous union belong to the enclosing scope
         declare_all(declaration.members, scope)
+
+
+def _with_all_defaults(
+    other: tree.StructDeclaration, declaration: tree.StructDeclaration
+) -> tree.StructDeclaration:
+    """A class template with the default arguments that another declaration of it gives."""
+    given, own = other.template or (), declaration.template or ()
+    if len(given) != len(own) or not any(
+        one.default is None and more.default for one, more in zip(own, given, strict=True)
+    ):
+        return declaration
+    own = tuple(  # a default may need the name of one that has none here
+        one if one.name else replace(one, name=f"{more.name}__")
+        for one, more in zip(own, given, strict=True)
+    )
+    names = {more.name: one.name for one, more in zip(own, given, strict=True)}
+    merged = tuple(
+        replace(one, default=_renamed(more.default, names)) if one.default is None else one
+        for one, more in zip(own, given, strict=True)
+    )
+    return replace(declaration, template=merged)
+
+
+def _renamed(node: Any, names: dict[str, str]) -> Any:
+    """A tree in which the names of template parameters are others."""
+    if isinstance(node, tuple) and type(node) is tuple:
+        return tuple(_renamed(one, names) for one in node)
+    if not is_dataclass(node) or isinstance(node, (Span, type)):
+        return node
+    parts = {part.name: _renamed(getattr(node, part.name), names) for part in fields(node)}
+    if isinstance(node, tree.Name) and not node.scope and node.text in names:
+        parts["text"] = names[node.text]
+    return replace(node, **parts)
 
 
 def _declare_enum(declaration: tree.EnumDeclaration, scope: Scope) -> None:
