@@ -310,7 +310,54 @@ M<2, 3, int> m{{{1, 2, 3}, {4, 5, n}}}; M<3, 2, int> w{{{1, 2}, {3, 4}, {5, 6}}}
 auto p = m * w, q = m * w * m * w; out[k++] = p.d[1][1]; out[k++] = q.d[1][0];
 auto s = nested(n); auto t = nested(n).b[1].a[1]; out[k++] = s.b[1].a[1] + s.u; out[k++] = t;
 auto u = called(f, n); out[k++] = u.d[2];
+auto l = [&](int x) { auto v = f(x); return v; }; auto y = l(7), z = [&] { return f(3); }();
+out[k++] = y.d[2]; out[k++] = z.d[1];
 for (auto j = f(n); j.d[0] < 6; ++j.d[0]) out[k++] = j.d[1];
+    """,
+    ),
+    "operators of enums beside operators of classes that numbers convert to": (
+        """
+struct V {
+    int x;
+    __device__ V(int a = 1) : x(a) {}
+    __device__ friend V operator*(int s, const V &v) { return V(s * v.x + 100); }
+};
+__device__ V operator-(const V &v) { return V(7); }
+__device__ bool operator==(const V &v, const V &w) { return false; }
+template <int N> struct Factorial { enum { v = N * Factorial<N - 1>::v }; };
+template <> struct Factorial<0> { enum { v = 1 }; };
+enum E { e = 3 };
+enum class F { f = 5, g = 2 };
+template <class T> __device__ T operator|(T a, T b) { return T(int(a) | int(b)); }
+__device__ int operator+(int a, const F &f) { return a + int(f) + 50; }
+    """,
+        """
+V v(n); out[k++] = (2 * v).x; out[k++] = Factorial<5>::v; out[k++] = 2 * e; out[k++] = -e;
+out[k++] = e == e; out[k++] = (2 * V(e)).x; F f = F::f; out[k++] = int(f | F::g);
+out[k++] = 1 + f; out[k++] = f == F::f; out[k++] = (e | e) + sizeof(2 * e);
+    """,
+    ),
+    "bases without constructors that a constructor initializes": (
+        """
+struct A { int a[2]; };
+struct C { int x, y; };
+struct P { int *p; int n; };
+struct B : A, C {
+    int b;
+    __device__ B() : A{{1, 2}}, C{3, 4}, b(5) {}
+    __device__ B(int q) : C({q, 2}), A{q, 6} { y += q; }
+    __device__ B(C c) : C(c), A() {}
+    __device__ B(const B &o) : A(o), C(o), b(o.b + 1) {}
+};
+template <class T> struct W : T { template <class... X> __device__ W(X... x) : T{x...} {} };
+struct Q : P { __device__ Q(int *p) : P{p, 4} {} };
+    """,
+        """
+B a, b(n), c(C{8, 9}), d(a); W<C> w(n, 4); int z[2] = {6, n}; Q q(z);
+out[k++] = a.a[0] + 10 * a.a[1] + 100 * a.x + 1000 * a.y + 10000 * a.b;
+out[k++] = b.a[0] + 10 * b.a[1] + 100 * b.x + 1000 * b.y; out[k++] = c.x + 10 * c.y + c.a[1];
+out[k++] = d.a[0] + 10 * d.a[1] + 100 * d.x + 1000 * d.y + 10000 * d.b;
+out[k++] = w.x + 10 * w.y; out[k++] = q.p[1] + 10 * q.n;
     """,
     ),
     "forwarded objects": (

@@ -21,7 +21,7 @@ from treadle.cuda_cpp.lower.conversions import (
     rvalue,
     underlying,
 )
-from treadle.cuda_cpp.lower.dispatch import lower
+from treadle.cuda_cpp.lower.dispatch import lower, type_of
 from treadle.cuda_cpp.lower.evaluation_order import (
     OBJECT,
     Operands,
@@ -86,6 +86,7 @@ from treadle.cuda_cpp.semantics.types import (
     ArrayOf,
     ClassType,
     CppType,
+    EnumType,
     Field,
     FunctionOf,
     Member,
@@ -587,9 +588,40 @@ def _base_initializer(
     candidates = type.bases if name.arguments is not None else (*type.bases, type)
     for base in candidates:
         if base == given or (name.arguments is None and _own_name(base) == name.text):
-            _construct_base(cx, place, base, arguments(cx, written, base), name.span)
+            if base == type or has_constructors(base) or not written:
+                _construct_base(cx, place, base, arguments(cx, written, base), name.span)
+            else:
+                _fill_base(cx, place, base, written, name.span)
             return
     raise cx.wrong(f"{type} has no field or base {name.text}", name.span)
+
+
+def _fill_base(
+    cx: Context, place: Value, base: ClassType, written: Sequence[Any], span: Span
+) -> None:
+    """Initialize a base without constructors: by a copy, or by its fields in braces."""
+    part = as_base(cx, place, base, span)
+    first = written[0]
+    if len(written) == 1 and not isinstance(first, tree.InitializerList):
+        given = type_of(cx, first)
+        if isinstance(given, ClassType):  # a copy
+            value = lower(cx, first)
+            of_derived = derives(given, base)
+            value = as_base(cx, value, base, span) if of_derived else convert(cx, value, base, span)
+            initialize(cx, part, value, span)
+            return
+    elif len(written) == 1 and not _begins_with_parts(base):  # `A({1, 2})`
+        written = first.items
+    fill(cx, part, base, tree.InitializerList(tuple(written), ()), span)
+    if isinstance(place, SplitStruct) and isinstance(part, SplitStruct):
+        place.fields.update(part.fields)
+
+
+def _begins_with_parts(type: ClassType) -> bool:
+    """Whether the first field of a class has parts of its own."""
+    return bool(type.bases) or (
+        bool(type.fields) and isinstance(type.fields[0].type, (ClassType, ArrayOf))
+    )
 
 
 # --- operators and conversions -------------------------------------------------------------------
@@ -652,9 +684,23 @@ def chosen_operator(
     if members_only:
         return None
     overloads = _free_operators(cx, name, values)
-    if not overloads or not viable(cx, overloads, values, None, span)[0]:
+    candidates = viable(cx, overloads, values, None, span)[0] if overloads else []
+    types = [getattr(value, "type", None) for value in values]
+    if not any(isinstance(type, (ClassType, VectorType)) for type in types):
+        # Of enums and numbers: one that takes the enum itself, not what it converts to.
+        candidates = [one for one in candidates if _takes_an_enum(one, types)]
+        overloads = [one.overload for one in candidates]
+    if not candidates:
         return None
     return Operator(resolve_overload(cx, name, overloads, values, None, span), False)
+
+
+def _takes_an_enum(candidate: Candidate, types: Sequence[CppType | None]) -> bool:
+    """Whether a parameter of an operator function is an operand's own enum, or refers to it."""
+    return any(
+        isinstance(given, EnumType) and (one.to if isinstance(one, Reference) else one) == given
+        for one, given in zip(candidate.types, types, strict=False)
+    )
 
 
 def _is_worse_than_implicit(method: tree.FunctionDeclaration) -> bool:

@@ -12,6 +12,7 @@ from treadle.cuda_cpp.lower.choices import for_each_choice
 from treadle.cuda_cpp.lower.context import Context, LowerAgain, completed
 from treadle.cuda_cpp.lower.parameter_values import read_parameter
 from treadle.cuda_cpp.lower.pointers import (
+    EXAMPLE,
     ZERO,
     address,
     as_pointer_to,
@@ -79,6 +80,8 @@ def load(cx: Context, value: Value, span: Span) -> Rvalue:
         case Rvalue():
             return value
         case Lvalue(place, type):
+            if isinstance(root := root_of(place), n.Variable) and root.name == EXAMPLE:
+                return Rvalue(n.Variable(EXAMPLE, ir_type(type), span), type)
             if isinstance(type, ClassType) and is_base_of(place, type):
                 return load_by_fields(cx, value, type, span)
             known = read_parameter(cx, place, span)

@@ -521,6 +521,9 @@ def _further(
     return plus(times(offset, unit // common), times(index, size // common)), common
 
 
+EXAMPLE = "<example>"  # an object with arrays that is never read
+
+
 def example_of(type: CppType, span: Span) -> Value:
     """Some value of a type, for expressions that are not evaluated."""
     match type:
@@ -541,7 +544,7 @@ def example_of(type: CppType, span: Span) -> Value:
             parts = {one.name: example_of(one.type, span) for one in all_fields(type)}
             return SplitStruct(type, parts)
     if holds_array(type):
-        return Lvalue(n.Variable("example", ir_type(type), span), type, category="prvalue")
+        return Lvalue(n.Variable(EXAMPLE, ir_type(type), span), type, category="prvalue")
     return Rvalue(zero_of(ir_type(type), span), type)
 
 
