@@ -100,6 +100,7 @@ ILL_FORMED: list[tuple[str, str, str]] = [
     ("", "x[0] = *n;", "is not a pointer"),
     ("", "x[0] = *a;", "is not a pointer"),
     ("", "x[0] = n[2];", "cannot be indexed"),
+    ("", "x[1.5f] = n;", "by integers, not by float"),
     ("", "x[0] = a[2];", "cannot be indexed"),
     ("", "x[0] = x[y[0]];", "index"),
     ("", "x[0] = x[a];", "A"),

@@ -114,6 +114,8 @@ CONSTRUCTS = [
 ]  # fmt: skip
 # Mistakes rather than constructs.
 MISTAKES = [
+    ("a barrier that is not called", kernel("/**/__syncthreads; x[0] = 1;"),
+     "__syncthreads is not called: write __syncthreads"),
     ("an unknown name", kernel("x[0] = /**/y;"), "y is not declared: declare it, or include"),
     ("a function with a typing error", kernel("x[0] = /**/sqrtff(n);"), "did you mean sqrtf"),
     ("a function without a body", kernel("x[0] = /**/f(n);", "__device__ int f(int);"),

@@ -94,6 +94,9 @@ def lower_subscript(cx: Context, node: tree.Subscript) -> Value:
     in_parts = isinstance(base, (SplitArray, ObjectAddress))
     if not in_parts and pointer_of(cx, base) is None and pointer_of(cx, index) is not None:
         base, index = index, base  # 3[a] is a[3]
+    given = getattr(index, "type", None)
+    if isinstance(given, Arithmetic) and given.scalar.is_float:
+        raise cx.wrong(f"arrays are indexed by integers, not by {given}", node.span)
     place = integer(cx, index, "arrays are indexed by integers", node.span)
     return subscript(cx, base, as_index(cx, folded(place)), node.span)
 

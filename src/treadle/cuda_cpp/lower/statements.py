@@ -21,7 +21,7 @@ from treadle.cuda_cpp.lower.objects import subscript
 from treadle.cuda_cpp.lower.special_members import members_of
 from treadle.cuda_cpp.lower.storage import declare_object
 from treadle.cuda_cpp.lower.switches import lower_switch
-from treadle.cuda_cpp.lower.values import describe
+from treadle.cuda_cpp.lower.values import FunctionSet, describe
 from treadle.cuda_cpp.lower.variables import declare as declare_variable
 from treadle.cuda_cpp.semantics.scopes import declare
 from treadle.cuda_cpp.semantics.types import ArrayOf, ClassType, VectorType
@@ -58,7 +58,9 @@ def _attempt(cx: Context, node: tree.Statement) -> None:
 def _expression(cx: Context, node: tree.ExpressionStatement) -> None:
     cx.unused = node.expression
     with cx.lifetime():
-        lower(cx, node.expression)
+        value = lower(cx, node.expression)
+    if isinstance(value, FunctionSet) and not value.overloads:  # one of CUDA's
+        raise cx.error(f"{value.name} is not called: write {value.name}(…)", node.span)
 
 
 def _declarations(cx: Context, node: tree.DeclarationStatement) -> None:
