@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from typing import Any
 
 from treadle.core.source import Span
@@ -52,6 +53,7 @@ from treadle.cuda_cpp.semantics.types import (
     CppType,
     Field,
     FunctionOf,
+    Pointer,
 )
 from treadle.cuda_cpp.syntax import tree
 from treadle.ir import types as ir
@@ -164,7 +166,9 @@ def member_of(cx: Context, base: Value, name: tree.Name, span: Span) -> Value:
         return member(cx, base, name.text, component, span)
     if isinstance(type, ClassType):
         return _of_class(cx, base, type, name, span)
-    raise cx.wrong(f"{describe(base)} has no member {name.text}", span)
+    arrow = isinstance(type, Pointer) and isinstance(type.to, ClassType)
+    hint = f": write ->{name.text} for what it points to" if arrow else ""
+    raise cx.wrong(f"{describe(base)} has no member {name.text}{hint}", span)
 
 
 def as_qualified(cx: Context, value: Value, name: tree.Name, span: Span) -> Value:
@@ -208,8 +212,19 @@ def _of_class(cx: Context, base: Value, type: ClassType, name: tree.Name, span: 
     if value is not None:
         known: Value = value
         return known
-    fields = ", ".join(field.name for field in type.fields) or "none"
-    raise cx.amiss(f"{type} has no member {name.text}; its fields: {fields}", span, type)
+    fields = [field.name for field in type.fields]
+    entities = {} if type.scope is None else type.scope.names
+    methods = [
+        key
+        for key, one in entities.items()
+        if isinstance(one, Functions) and key.isidentifier() and key != type.scope.name
+    ]
+    close = difflib.get_close_matches(name.text, [*fields, *methods], 1)
+    hint = f" (did you mean {close[0]}?)" if close else ""
+    listed = f"its fields: {', '.join(fields) or 'none'}"
+    if methods:
+        listed += f"; its methods: {', '.join(methods)}"
+    raise cx.amiss(f"{type} has no member {name.text}{hint}; {listed}", span, type)
 
 
 def _field_of(cx: Context, base: Value, field: Field, span: Span) -> Value:
