@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from treadle.core import forks
 from treadle.core.errors import DistributedError
 from treadle.distributed.store import Progress
 
@@ -32,10 +33,10 @@ class Client:
         ended: Callable[[Progress | None], None],
     ) -> None:
         self._ended = ended
-        self._sending = threading.Lock()
+        self._sending = forks.lock()
         self._numbers = itertools.count()
         self._answers: dict[int, Any] = {}
-        self._arrived = threading.Condition()
+        self._arrived = threading.Condition(forks.lock())
         self._is_closed = False
         # Says where this rank is, when that is to be sent.
         self.progress: Callable[[], Progress] = lambda: Progress(rank)

@@ -137,9 +137,9 @@ def barrier() -> None:
     >>> td.distributed.barrier()
     """
     group = current()
-    if group.backend is None:
+    if group.engine is None:
         return
-    if group.backend.on_host:
+    if group.engine.on_host:
         group.wait(group.start(Request("barrier", dtypes.uint8, None), None, None))
     else:
         _all_reduced(group, zeros((1,)), "sum").numpy()
@@ -219,14 +219,14 @@ def _moved(x: Tensor, source: int, target: int) -> Tensor:
 
 def _run(group: Group, request: Request, x: Tensor, shape: tuple[int, ...]) -> Tensor:
     """A collective's result, under way. Of a single rank it is a copy."""
-    if group.backend is None:
+    if group.engine is None:
         return x.clone().reshape(shape)
     return from_node(transferred(group, request, x._node, shape, x.device))
 
 
 def _reduced(group: Group, kind: str, x: Tensor, op: str, shape: Any, peer: Any = None) -> Tensor:
     """A reduction, in a dtype that backends compute with."""
-    wide = x.dtype if group.backend is None else group.backend.wider.get(x.dtype.short, x.dtype)
+    wide = x.dtype if group.engine is None else group.engine.wider.get(x.dtype.short, x.dtype)
     given = x if wide is x.dtype else x.to(wide)
     request = Request(kind, wide, given.shape, op, peer)
     made = _run(group, request, given, shape)

@@ -64,7 +64,7 @@ def average_gradients(model: Module | Iterable[Tensor], bucket_bytes: int = BUCK
     [[1.0, 1.0]]
     """
     group = current()
-    if group.backend is None:
+    if group.engine is None:
         return
     buckets = _buckets(_trained(model), bucket_bytes)
     totals = [bucket.started() for bucket in buckets]
@@ -102,7 +102,7 @@ class DataParallel(Module):
         self._group = group = current()
         self._broadcasts = broadcast_buffers
         self._is_reducing = True
-        if group.backend is None:
+        if group.engine is None:
             return
         _check_equal(group, module)
         with no_grad():
@@ -116,7 +116,7 @@ class DataParallel(Module):
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         """The model's result."""
         group = self._group
-        if group.backend is not None and self.training and self._broadcasts:
+        if group.engine is not None and self.training and self._broadcasts:
             buffers = [*self.module.buffers()]
             if buffers:
                 with no_grad():

@@ -46,7 +46,7 @@ class Group:
         self.rank, self.size, self.local_rank = rank, size, local_rank
         self.timeout = timeout
         self.check = check
-        self.backend: Backend | None = None  # None of a single process
+        self.engine: Backend | None = None  # None of a single process
         self.client: Client | None = None
         self.aborts = False  # whether this process has to end the others if it fails
         self._store: Store | None = None
@@ -63,7 +63,7 @@ class Group:
 
     def start(self, request: Request, given: Any, result: Any) -> Operation:
         """Start an operation, after those before it."""
-        backend = self.backend
+        backend = self.engine
         assert backend is not None
         with self._order:
             self._raise_failure(None)
@@ -171,7 +171,7 @@ class Group:
         """End this process, if it does not do so by itself: it computes, and starts no operation
         that would fail."""
         # A wait for a device cannot raise an error.
-        on_host = self.backend is None or self.backend.on_host
+        on_host = self.engine is None or self.engine.on_host
         time.sleep(self.timeout if on_host else min(self.timeout, _BLOCKED))
         lifecycle.fail(self._failed or "")
         sys.stderr.write(f"treadle: rank {self.rank} is ended: {self._failed}\n")
@@ -264,13 +264,13 @@ class Group:
         self._is_closing = True
         if self.client is not None:
             self.client.bye(failure)
-        if self.backend is None:
+        if self.engine is None:
             return
         while not (failure or self._is_cut_off or len(self._ended) == self.size - 1):
             time.sleep(_LOOK)
             failure = self._failed or ""
         try:
-            abort = self.backend.close(bool(failure) or self._is_cut_off)
+            abort = self.engine.close(bool(failure) or self._is_cut_off)
         except DistributedError as error:
             sys.stderr.write(f"treadle: rank {self.rank}: {error}\n")
             lifecycle.leave(1)
@@ -319,7 +319,7 @@ def init(backend: str | None = None, timeout: float = 30.0, check: bool | None =
         raise ValueError(f"timeout is a number of seconds above 0, not {timeout!r}")
     with _lock:
         if _group is not None:
-            used = None if _group.backend is None else _group.backend.name
+            used = None if _group.engine is None else _group.engine.name
             if backend is not None and used is not None and backend != used:
                 raise DistributedError(
                     f"td.distributed is initialized already, with {used}: call init once"
@@ -355,7 +355,7 @@ def _met(launched: Launched, backend: str | None, timeout: float, check: bool) -
         )
     except DistributedError as error:
         raise _with_places(error, group) from None
-    group.backend = found
+    group.engine = found
     if group.client is None:
         group.rank, group.size = found.rank, found.size
         _connect(group, _with_shared_store(group, launched, found))
@@ -507,5 +507,5 @@ def backend() -> str | None:
     >>> td.distributed.backend() is None
     True
     """
-    found = current().backend
+    found = current().engine
     return None if found is None else found.name

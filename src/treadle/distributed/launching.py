@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
+from treadle.core import forks
 from treadle.core.errors import DistributedError
 from treadle.distributed import environment
 from treadle.distributed.store import KILLED, Progress, Store, close_listening, listening
@@ -119,7 +120,7 @@ class _Output:
         self._socket = listening(host, 0)
         self.port: int = self._socket.getsockname()[1]
         self._readers: list[threading.Thread] = []
-        self._lock = threading.Lock()
+        self._lock = forks.lock()
         self._pids: dict[int, int] = {}  # of ranks on this host, by ranks
         self._open: Counter[int] = Counter()  # connections by ranks
         threading.Thread(target=self._accept, name="treadle output", daemon=True).start()
@@ -219,7 +220,7 @@ class _Process:
             reader.join(2.0)
 
 
-_showing = threading.Lock()
+_showing = forks.lock()
 
 
 def _show(pipe: IO[bytes], target: Any, prefix: str) -> None:

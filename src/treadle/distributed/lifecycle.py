@@ -11,11 +11,11 @@ import atexit
 import contextlib
 import os
 import sys
-import threading
 import traceback
 from collections.abc import Callable
 from types import TracebackType
 
+from treadle.core import forks
 from treadle.distributed.client import Client
 from treadle.distributed.store import Progress
 
@@ -28,7 +28,7 @@ is_watched = False
 # What ended ranks are given to: the group, once there is one.
 listeners: list[Callable[[Progress | None], None]] = []
 _ended: list[Progress | None] = []
-_lock = threading.Lock()
+_lock = forks.lock()
 
 
 def heard(progress: Progress | None) -> None:

@@ -16,6 +16,8 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+from treadle.core import forks
+
 _MOST_BYTES = 1 << 20  # of a line
 _BACKLOG = 1024
 ABSENT = "it ended before it was connected to the others"
@@ -55,7 +57,7 @@ class _Connection:
     def __init__(self, found: socket.socket) -> None:
         self.socket = found
         self.rank = -1
-        self._sending = threading.Lock()
+        self._sending = forks.lock()
 
     def send(self, message: dict[str, Any]) -> None:
         """Send a message; one that has gone raises nothing here."""
@@ -77,7 +79,7 @@ class Store:
         self._size = size
         self._key = key
         self._changed = changed
-        self._lock = threading.Lock()
+        self._lock = forks.lock()
         self._values: dict[str, Any] = {}
         self._waiting: dict[str, list[tuple[_Connection, int]]] = {}
         self._connections: dict[int, _Connection] = {}

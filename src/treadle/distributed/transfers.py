@@ -60,12 +60,12 @@ def transferred(
 ) -> Node:
     """The node of a collective's result, which is under way."""
     transfer = Transfer(group, request, shape)
-    assert group.backend is not None
-    refusal = group.backend.refusal(request)
+    assert group.engine is not None
+    refusal = group.engine.refusal(request)
     if refusal:
         raise DistributedError(refusal)
     array = None if x is None else _in_memory(x)
-    if not group.backend.on_host:
+    if not group.engine.on_host:
         return computed(_start(array, transfer, device))
     if device.traits.host_memory:
         begun = computed(_begin(array, transfer, device))

@@ -194,12 +194,18 @@ def _recover(cells: list[Cell], error: BaseException) -> None:
 
 
 def compute_pending(device: object) -> None:
-    """Compute all lazy tensors on a device, but those of `td.vmap` that an error has kept alive."""
-    found = [cell for cell in cells_of(device) if cell.value.array is None]
-    unknown = without_values([cell.value for cell in found])
-    cells = [cell for cell in found if cell.value.op != FAILED and cell.value not in unknown]
+    """Compute all lazy tensors on a device."""
+    cells = [cell for cell in computable_cells(device) if cell.value.array is None]
     if cells:
         _compute_cells(tuple([cell.value for cell in cells]), cells)
+
+
+def computable_cells(device: object) -> list[Cell]:
+    """The cells of all arrays on a device that have values, or will have: without those of
+    `td.vmap` that an error has kept alive, and what could not be computed."""
+    found = [(cell, cell.value) for cell in cells_of(device)]
+    unknown = without_values([value for _, value in found if value.array is None])
+    return [cell for cell, value in found if value.op != FAILED and value not in unknown]
 
 
 def cells_of(device: object) -> list[Cell]:

@@ -285,6 +285,8 @@ def test_what_an_error_keeps_alive_is_not_computed(device):
     assert z.tolist() == [4.0] * 3
     with pytest.raises(ValuesUnknown):
         kept[0].tolist()
+    step = td.compile(lambda x: x + 1)  # which takes the values of all arrays before it traces
+    assert step(td.ones(3, device=device)).tolist() == [2, 2, 2]
 
 
 if torch is not None:

@@ -29,7 +29,7 @@ from treadle.runtime.arrays import DeviceArray, array_dtype
 from treadle.runtime.traced_graph import TracedGraph
 from treadle.runtime.varying import Varying, varying
 from treadle.tensor.carried_writes import OutsideArrays, copy_over, write_over
-from treadle.tensor.cells import Cell, cells_of, written
+from treadle.tensor.cells import Cell, cells_of, computable_cells, written
 from treadle.tensor.compiled import gradients
 from treadle.tensor.compiled import trace as traces
 from treadle.tensor.compiled.arguments import Arguments, Content, Source
@@ -133,7 +133,7 @@ class Tracing:
             each.prepare_trace(graph.device)
         # The values are taken once: other threads may give their arrays new ones meanwhile.
         traced = set(self._cells)
-        values = [(each, each.value) for each in cells_of(graph.device)]
+        values = [(each, each.value) for each in computable_cells(graph.device)]
         realize([value for _, value in values])
         self._before.update((each, value) for each, value in values if each not in traced)
         del traced, values
