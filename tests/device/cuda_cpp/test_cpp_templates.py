@@ -670,3 +670,45 @@ def test_a_pointer_to_a_literal_as_a_format(capfd):
     assert "n is 4" in capfd.readouterr().out
     with pytest.raises(td.errors.CompileError, match="must be a string literal"):
         module.other.source("ir")
+
+
+OF_LIBRARIES = r"""
+#include <cuda_fp16.h>
+#include <algorithm>
+#include <cuda/std/type_traits>
+template <class T> constexpr T most(std::initializer_list<T> all) { return std::max(all); }
+template <int N, typename ::cuda::std::enable_if<(N > 1), int>::type = 0>
+__device__ int above_one() { return N; }
+struct Next { int a; __device__ operator int() const { return a + 1; } };
+template <class T> __device__ T make(int x, int y) { return T(); }
+template <> __device__ float make(int x, int y) { return x + 0.5f; }   // by its result alone
+template <> __device__ float2 make(int x, int y) { return make_float2(x, y); }
+template <> __device__ int make(int x, int y) { return x * y; }
+__global__ void k(const __half *h, float *o)
+{
+    Next s{4};
+    *o++ = above_one<2>();
+    *o++ = h[0].operator float() * 2;
+    *o++ = s.operator int();
+    *o++ = make<float>(3, 4);
+    *o++ = make<float2>(3, 4).y;
+    *o++ = make<int>(3, 4);
+    *o++ = make<double>(3, 4);
+}
+"""
+
+
+def test_what_libraries_write(device):
+    """Parts of C++'s library that kernels lack are no errors where no kernel uses them."""
+    x = td.zeros(7, device=device)
+    td.cuda_module(OF_LIBRARIES, double="float").k[1, 1](
+        td.asarray(np.float16([1.25]), device=device), x
+    )
+    assert x.tolist() == [2, 2.5, 5, 3.5, 4, 12, 0]
+
+
+def test_pointers_to_functions_of_the_host():
+    text = """struct Mapper { int (*f)(int); };
+    __global__ void k(Mapper m, int *x) { x[0] = m.f(x[0]); }"""
+    with pytest.raises(td.errors.CompileError, match="field f, is a pointer to a function"):
+        td.cuda_module(text).k.source("ir")

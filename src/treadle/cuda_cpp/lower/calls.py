@@ -111,6 +111,10 @@ def call(cx: Context, node: tree.Call) -> Value:
     span = node.function.span
     if isinstance(node.function, tree.Member) and node.function.name.text.startswith("~"):
         return _call_destructor(cx, node.function)
+    if isinstance(node.function, tree.Member) and node.function.name.text == "operator ()":
+        converted = _call_conversion(cx, node.function)
+        if converted is not None:
+            return converted
     operands = None
     if _may_be_found_by_arguments(cx, node.function):
         operands = operands_of(cx, node.arguments)
@@ -151,6 +155,15 @@ def _call_destructor(cx: Context, node: tree.Member) -> Value:
     if isinstance(type, ClassType):
         cx.rules.destroy(cx, value, type, node.span)
     return VoidValue(VOID)
+
+
+def _call_conversion(cx: Context, node: tree.Member) -> Value | None:
+    """`x.operator T()` of a type that is a class only in CUDA, such as half; None of a class."""
+    if node.arrow or isinstance(type_of(cx, node.base), ClassType) or not node.name.arguments:
+        return None
+    target = node.name.arguments[0]
+    assert isinstance(target, tree.TYPES)
+    return explicit_cast(cx, lower(cx, node.base), resolve(cx, target), "c", node.span)
 
 
 def _call_pointer(cx: Context, pointer: PointerValue, node: tree.Call) -> Value:

@@ -528,9 +528,21 @@ def specialized(cx: Context, chosen: Candidate, overloads: Sequence[Overload]) -
         with cx.in_scope(overload.scope):
             types = tuple(parameter_type(resolve(cx, one.type)) for one in declaration.parameters)
             given = _written_arguments(cx, declaration, chosen)
-        if types == chosen.types and given:
+        if types == chosen.types and given and _has_same_result(cx, overload, chosen):
             return Candidate(overload, overload.scope, types)
     return chosen
+
+
+def _has_same_result(cx: Context, overload: Overload, chosen: Candidate) -> bool:
+    """Whether a specialization returns what the candidate does: its template arguments may be found
+    in the type of its result alone, `template <> uchar3 make(int)` for `template <class T> T
+    make(int)`."""
+    written = overload.declaration.result
+    if written is None or is_auto(written):
+        return True
+    wanted = result_type(cx, chosen)
+    with cx.in_scope(overload.scope):
+        return wanted is None or bool(resolve(cx, written) == wanted)
 
 
 def _written_arguments(

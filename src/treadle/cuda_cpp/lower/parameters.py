@@ -35,6 +35,7 @@ from treadle.cuda_cpp.semantics.types import (
     ClassType,
     CppType,
     EnumType,
+    FunctionOf,
     NoLayout,
     Pointer,
     Reference,
@@ -440,6 +441,12 @@ def _pointer(cx: Context, part: _Part, element: CppType) -> DeclaredPointer:
     spelling = (
         f"{part.spelling} (a double is a float here)" if _is_narrowed(element) else part.spelling
     )
+    if isinstance(element, FunctionOf):
+        raise cx.error(
+            f"{part.words} is a pointer to a function, which kernels cannot take from the host: "
+            "make it a template parameter, or pass a number and choose by it in the kernel",
+            part.span,
+        )
     return DeclaredPointer(ir_type(element), spelling)
 
 

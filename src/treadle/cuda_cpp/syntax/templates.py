@@ -131,6 +131,8 @@ def _parameter(c: Cursor) -> tree.TemplateParameter:
 
 def _introduces_type(c: Cursor) -> bool:
     """Whether this `typename` begins a type parameter, not `typename T::x = value`."""
+    if c.texts[c.index + 1] == "::":
+        return False
     if c.kinds[c.index + 1] != IDENTIFIER:
         return True
     end, _ = name_end(c, c.index + 1)
