@@ -43,11 +43,12 @@ def main() -> None:
     accepted.add_argument("--jobs", type=int, default=1, help="processes at a time")
     accepted.add_argument("--every", type=int, default=1, help="only every so many-th file")
     accepted.add_argument("--only", default="", help="files whose path has this in it")
-    accepted.add_argument("--record", action="store_true", help="keep the counts for the page")
     accepted.add_argument(
-        "--unseen", action="store_true", help="with --record: as projects not seen before"
+        "--record",
+        choices=accept.RECORDS,
+        help="keep the counts for the page: of known projects, of two sets not seen before, of the "
+        "first of these once more",
     )
-    accepted.add_argument("--later", action="store_true", help="with --record: those, once more")
     accepted.add_argument("--without", help="no files whose path has this in it")
     accepted.add_argument(
         "--include", type=Path, nargs="*", default=(), help="folders of libraries that files use"

@@ -13,6 +13,7 @@ TARGETS = ("browser", "narrow", "native", "ptx", "cpu")
 _MOST_REASONS, _MOST_NAMES, _MOST_RECORDED = 150, 8, 20
 RECORD = "cuda-acceptance.json"
 UNSEEN = "cuda-acceptance-unseen.json"  # of projects that nothing was done for before the count
+UNSEEN_2 = "cuda-acceptance-unseen-2.json"  # of others, after what the first had shown
 LATER = "cuda-acceptance-later.json"  # of the same projects, when what they showed was mended
 """What the page reads, in benchmarks/results."""
 Row = dict[str, Any]

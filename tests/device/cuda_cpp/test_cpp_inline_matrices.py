@@ -56,7 +56,7 @@ __global__ void bytes(const int *a, const int *b, int *c)
         : "r"(x[0]), "r"(x[1]), "r"(x[2]), "r"(x[3]), "r"(b[row * 8 + at]),
           "r"(b[row * 8 + at + 4]));
     for (int i = 0; i < 4; i++) c[(row + i / 2 * 8) * 8 + at * 2 + i % 2] = d[i];
-    asm("mma.sync.aligned.m8n8k16.row.col.s32.s8.s8.s32 {%0, %1}, {%2}, {%3}, {%0, %1};"
+    asm("mma.sync.aligned.m8n8k16.row.col.s32.s8.s8.s32{%0, %1}, {%2}, {%3}, {%0, %1};"
         : "+r"(e[0]), "+r"(e[1]) : "r"(x[0]), "r"(b[row * 8 + at]));
     for (int i = 0; i < 2; i++) c[128 + row * 8 + at * 2 + i] = e[i];
 }

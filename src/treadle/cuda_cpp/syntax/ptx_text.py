@@ -153,7 +153,9 @@ def _declaration(piece: str) -> Declaration:
 
 
 def _instruction(piece: str) -> Instruction:
-    found = re.fullmatch(rf"(?:@(!?{_WORD}|!?%\d+)\s*)?([a-z]\w*(?:[.:]+\w+)*)(?: (.*)|)", piece)
+    # A list in braces needs no space before it.
+    guard, name = rf"(?:@(!?{_WORD}|!?%\d+)\s*)?", r"([a-z]\w*(?:[.:]+\w+)*)"
+    found = re.fullmatch(rf"{guard}{name}(?: (.*)|(?=\{{)(.*)|)", piece)
     if found is None:
         raise NotTranslated(f"{piece!r} is not translated")
     parts = tuple(part for part in re.split(r"\.(?!:)", found[2]) if part)
@@ -161,7 +163,7 @@ def _instruction(piece: str) -> Instruction:
         raise NotTranslated(
             f"{found[2]} takes a tensor map, which only the host of a CUDA program makes"
         )
-    arguments = [_argument(one) for one in _split(found[3] or "", ",")]
+    arguments = [_argument(one) for one in _split(found[3] or found[4] or "", ",")]
     return Instruction(parts, tuple(arguments), found[1] or "")
 
 
