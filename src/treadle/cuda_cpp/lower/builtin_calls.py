@@ -65,8 +65,9 @@ def call_function(
         counts = sorted({len(one.parameters) for one in known})
         wanted = " or ".join(map(str, counts))
         plural = "argument" if wanted == "1" else "arguments"
-        # C++'s library has more overloads of some names, such as max of a list.
-        fault = cx.error if name in ("max", "min") else cx.wrong
+        # C++'s library has further overloads of these, for lists and with comparisons.
+        numbers = all(isinstance(getattr(one, "type", None), Arithmetic) for one in values)
+        fault = cx.error if name in ("max", "min") and not numbers else cx.wrong
         raise fault(f"{name} takes {wanted} {plural}, not {len(values)}", span)
     read = [_as_value(cx, value, span) for value in values]
     if explicit:
