@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,10 @@ _HAS_RUN = """() => {
     const output = ".jp-OutputArea-output[data-mime-type='application/vnd.jupyter.stderr']";
     return [...prompts].at(-1).textContent.startsWith("[5]") || document.querySelector(output);
 }"""
+_HAS_STARTED = """() => {
+    const prompts = document.querySelectorAll(".jp-CodeCell .jp-InputPrompt");
+    return [...prompts].some((one) => /\\[[*\\d]/.test(one.textContent));
+}"""
 _TYPES = {".js": "text/javascript", ".wasm": "application/wasm", ".json": "application/json"}
 
 
@@ -37,10 +42,16 @@ def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
 
 
 def test_jupyterlite(chromium: Browser) -> None:
+    from playwright.sync_api import TimeoutError as PlaywrightTimeout
+
     page = chromium.tab("/notebooks/jupyter/notebooks/index.html?path=treadle.ipynb")
     page.tab.wait_for_selector(".jp-Notebook .jp-CodeCell", timeout=_WAIT)
-    page.tab.click(".lm-MenuBar-itemLabel:text-is('Run')")
-    page.tab.click(".lm-Menu-itemLabel:text-is('Run All Cells')")
+    for _ in range(3):  # JupyterLite drops the command if its kernel is not there yet
+        page.tab.click(".lm-MenuBar-itemLabel:text-is('Run')")
+        page.tab.click(".lm-Menu-itemLabel:text-is('Run All Cells')")
+        with contextlib.suppress(PlaywrightTimeout):
+            page.tab.wait_for_function(_HAS_STARTED, timeout=60_000)
+            break
     page.tab.wait_for_function(_HAS_RUN, timeout=_WAIT)
     outputs = page.tab.locator(".jp-OutputArea-output").all_inner_texts()
     assert len(outputs) == 4, outputs
