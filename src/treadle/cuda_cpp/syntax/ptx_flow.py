@@ -130,4 +130,4 @@ def target_of(
         found = labels.get(scope[:depth], {}).get(name)
         if found is not None:
             return found
-    raise NotTranslated(f"there is no label {name} in its text")
+    raise NotTranslated(f"its text has no label {name}")

@@ -16,6 +16,16 @@ template <class K> struct ShiftDigitExtractor {
     __device__ unsigned int Digit(UnsignedBits key) const { return (unsigned int)(key >> start) & ((1u << bits) - 1u); }
 };
 
+// How many keys have digits before those that a thread has: `counts` are sums by then.
+template <int digits, int columns, bool descending, class Storage, int count>
+__device__ void __treadle_before_digits(const Storage &storage, int rank, int (&before)[count]) {
+    for (int i = 0; i < count; ++i) {
+        int digit = rank * count + i;
+        if (digit < digits)
+            before[i] = storage.counts[(descending ? digits - 1 - digit : digit) * columns];
+    }
+}
+
 // Counts of each digit, for each thread or warp, become sums of those before.
 template <int threads, int digits, int columns, class Storage>
 __device__ void __treadle_sums_before(Storage &storage, int rank) {
@@ -68,11 +78,7 @@ struct BlockRadixRank {
     template <class Key, int count, class Digits>
     __device__ void RankKeys(Key (&keys)[count], int (&ranks)[count], Digits extractor, int (&before)[BINS_TRACKED_PER_THREAD]) {
         RankKeys(keys, ranks, extractor);
-        for (int i = 0; i < BINS_TRACKED_PER_THREAD; ++i) {
-            int digit = rank * BINS_TRACKED_PER_THREAD + i;
-            if (digit < digits)
-                before[i] = storage->counts[(descending ? digits - 1 - digit : digit) * threads];
-        }
+        __treadle_before_digits<digits, threads, descending>(*storage, rank, before);
     }
     __device__ int place(unsigned int digit) const { return (int)(descending ? digits - 1 - digit : digit) * threads + rank; }
 };
@@ -115,11 +121,7 @@ struct BlockRadixRankMatch {
     template <class Key, int count, class Digits>
     __device__ void RankKeys(Key (&keys)[count], int (&ranks)[count], Digits extractor, int (&before)[BINS_TRACKED_PER_THREAD]) {
         RankKeys(keys, ranks, extractor);
-        for (int i = 0; i < BINS_TRACKED_PER_THREAD; ++i) {
-            int digit = rank * BINS_TRACKED_PER_THREAD + i;
-            if (digit < digits)
-                before[i] = storage->counts[(descending ? digits - 1 - digit : digit) * warps];
-        }
+        __treadle_before_digits<digits, warps, descending>(*storage, rank, before);
     }
     __device__ int place(unsigned int digit) const { return (int)(descending ? digits - 1 - digit : digit) * warps + rank / 32; }
 };

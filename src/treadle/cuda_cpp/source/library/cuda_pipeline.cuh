@@ -76,7 +76,7 @@ template <thread_scope scope, int stages = 1> struct pipeline_shared_state {
     __treadle_stage __treadle_stages[stages];
     unsigned int __treadle_producers, __treadle_left;
 };
-// A pipeline of one thread has nobody to wait for. Others wait for the phases of their stages: the
+// A pipeline of one thread waits for no other. Others wait for the phases of their stages: the
 // producers for what consumers have released, and consumers for what producers have committed.
 template <thread_scope scope> struct pipeline {
     __treadle_stage *__treadle_stages;
