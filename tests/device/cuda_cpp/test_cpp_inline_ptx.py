@@ -515,7 +515,7 @@ def test_branches(device):
     ("text", "message"),
     [
         ('asm("add.u32 %0, %1;" : "=r"(r) : "r"(r));', "add.u32 takes 3 operands"),
-        ('asm("L: add.u32 %0, %0, 1; bra M;" : "+r"(r));', "there is no label M"),
+        ('asm("L: add.u32 %0, %0, 1; bra M;" : "+r"(r));', "its text has no label M"),
         ('asm("brx.idx %0, L;" :: "r"(r));', "brx.idx is not among the instructions"),
         ('[&] { asm("exit;"); }();', "exit and ret end a thread in inline PTX of the kernel"),
         ('asm("@p add.u32 %0, %1, %1;" : "=r"(r) : "r"(r));', "p is not a predicate"),

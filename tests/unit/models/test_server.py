@@ -126,6 +126,7 @@ def test_parts_of_content_and_roles(server):
     ]  # fmt: skip
     found = server.client().chat.completions.create(model="small", messages=messages)
     assert found.choices[0].message.content == "togethertogether"
+    until(lambda: server.engine.ended)  # its thread notes it after the answer
     assert server.engine.ended[0].prompt_tokens == len("system: be brief\nuser: together")
 
 
@@ -160,6 +161,7 @@ def test_sampling_of_a_request_and_of_the_server(start):
         frequency_penalty=-1, seed=3, logit_bias={"65": -100, "66": 5},
         extra_body={"top_k": 5, "min_p": 0.1, "repeat_penalty": 1.1, "repeat_last_n": 9},
     )  # fmt: skip
+    until(lambda: len(server.engine.ended) == 2)
     first, second = (each.sampling for each in server.engine.ended)
     assert first == Sampling(temperature=0.5, top_k=40, seed=7)
     assert second == Sampling(

@@ -506,9 +506,11 @@
       return found;
     }
 
-    // The time, in seconds, at which all work so far is done.
+    // The time, in seconds, at which all work so far is done. `finished` would wait for what comes
+    // onto the chain meanwhile, too: two marks could then be reached in either order.
     async mark() {
-      await this.finished();
+      await this.tail;
+      if (!this.closed) await this.queue.onSubmittedWorkDone().catch(() => {});
       return performance.now() / 1000;
     }
 
