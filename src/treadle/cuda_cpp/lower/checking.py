@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from treadle.core.errors import CompileError
-from treadle.cuda_cpp.lower.calls import run_initializers
+from treadle.cuda_cpp.lower.constructors import run_initializers
 from treadle.cuda_cpp.lower.context import (
     Context,
     Facts,

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from treadle.core.source import Span
 from treadle.cuda_cpp.lower.arithmetic import constant, minus
-from treadle.cuda_cpp.lower.calls import run_chosen
+from treadle.cuda_cpp.lower.constructors import run_chosen
 from treadle.cuda_cpp.lower.context import Context, Returns
 from treadle.cuda_cpp.lower.conversions import as_base
 from treadle.cuda_cpp.lower.inlining import run_body

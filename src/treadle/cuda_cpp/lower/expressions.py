@@ -9,7 +9,7 @@ from typing import Any
 from treadle.core.source import Span
 from treadle.cuda_cpp.lower import allocation, builtin_names
 from treadle.cuda_cpp.lower.arithmetic import constant
-from treadle.cuda_cpp.lower.calls import call, construct, operator_call
+from treadle.cuda_cpp.lower.calls import call, operator_call
 from treadle.cuda_cpp.lower.classes import find_bits, find_field, has_field, is_const_field
 from treadle.cuda_cpp.lower.closures import (
     is_closure,
@@ -18,6 +18,7 @@ from treadle.cuda_cpp.lower.closures import (
     this_object,
 )
 from treadle.cuda_cpp.lower.conditionals import lower_conditional, lower_logical, lower_place
+from treadle.cuda_cpp.lower.constructors import construct
 from treadle.cuda_cpp.lower.context import Context, LowerAgain
 from treadle.cuda_cpp.lower.conversions import OBJECTS, explicit_cast, rvalue
 from treadle.cuda_cpp.lower.dispatch import (
