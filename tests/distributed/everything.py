@@ -5,6 +5,7 @@ import sys
 
 import derived
 import drawn
+import grouped
 import trained
 
 import treadle as td
@@ -21,6 +22,7 @@ derived.unordered()
 CHECKS = {
     "gradients": derived.gradients, "compiled": derived.compiled, "training": trained.runs,
     "unused": trained.unused_and_buffers, "samplers": trained.samplers,
+    "groups": grouped.groups, "messages": grouped.messages, "bad groups": grouped.refused,
 }  # fmt: skip
 for part in CHECKS if parts == ["all"] else parts:
     CHECKS[part](int(seed))

@@ -19,11 +19,22 @@ if mode == "forgotten":
 if mode == "unused":
     sys.exit(0)
 # Short where the time is to pass, and long enough for ranks that start on a busy machine.
-dist.init(timeout=3 if mode in ("late", "recv", "busy") else 30, check=mode.startswith("check"))
+dist.init(
+    timeout=3 if mode in ("late", "recv", "busy", "group") else 30,
+    check=mode.startswith("check"),
+)
 rank = dist.rank()
 x = td.asarray(np.full(3, rank + 1, np.float32))  # which takes no compiler
 dist.barrier()
 first = dist.all_reduce(x)
+if mode == "group":
+    group = dist.new_group([1, 0])
+    dist.all_reduce(x, group=group)
+    if rank == 0:
+        dist.all_reduce(x, group=group).numpy()
+    time.sleep(60)
+if mode == "check-group":
+    dist.all_gather(td.ones(3 + rank, dtype=td.int32), group=dist.new_group([1, 0]))
 if rank == 1:
     time.sleep(0.3)
     if mode == "raised":

@@ -41,9 +41,9 @@ def memory(address, count, kind):
     return np.frombuffer(held, dtype)
 
 
-def every(address, count, kind):
+def every(ranks, address, count, kind):
     """All ranks' memory."""
-    return RANKS.allgather(memory(address, count, kind).copy())
+    return ranks.allgather(memory(address, count, kind).copy())
 
 
 def reduced(found, op):
@@ -54,26 +54,30 @@ def reduced(found, op):
 
 
 def all_reduce(given, result, count, kind, op, communicator, stream):
-    memory(result, count, kind)[:] = reduced(every(given, count, kind), op)
+    memory(result, count, kind)[:] = reduced(every(communicator, given, count, kind), op)
 
 
 def reduce(given, result, count, kind, op, root, communicator, stream):
-    total = reduced(every(given, count, kind), op)
-    if RANKS.rank == root:
+    total = reduced(every(communicator, given, count, kind), op)
+    if communicator.rank == root:
         memory(result, count, kind)[:] = total
 
 
 def broadcast(given, result, count, kind, root, communicator, stream):
-    memory(result, count, kind)[:] = every(given, count, kind)[root]
+    memory(result, count, kind)[:] = every(communicator, given, count, kind)[root]
 
 
 def all_gather(given, result, count, kind, communicator, stream):
-    memory(result, count * RANKS.size, kind)[:] = np.concatenate(every(given, count, kind))
+    memory(result, count * communicator.size, kind)[:] = np.concatenate(
+        every(communicator, given, count, kind)
+    )
 
 
 def reduce_scatter(given, result, count, kind, op, communicator, stream):
-    total = reduced(every(given, count * RANKS.size, kind), op)
-    memory(result, count, kind)[:] = total[count * RANKS.rank : count * (RANKS.rank + 1)]
+    total = reduced(every(communicator, given, count * communicator.size, kind), op)
+    memory(result, count, kind)[:] = total[
+        count * communicator.rank : count * (communicator.rank + 1)
+    ]
 
 
 def group_start():
@@ -89,14 +93,22 @@ def group_end():
 
 def send(address, count, kind, to, communicator, stream):
     held = memory(address, count, kind).copy()
-    sends.append((held, RANKS.Isend([held, held.nbytes, MPI.BYTE], to)))
+    sends.append((held, communicator.Isend([held, held.nbytes, MPI.BYTE], to)))
 
 
 def recv(address, count, kind, source, communicator, stream):
     target = memory(address, count, kind)
-    receives.append(RANKS.Irecv([target, target.nbytes, MPI.BYTE], source))
+    receives.append(communicator.Irecv([target, target.nbytes, MPI.BYTE], source))
     if None not in sends:
         receives.pop().Wait()
+
+
+def destroyed(communicator):
+    while sends:
+        sends.pop()[1].Wait()
+    communicator.Barrier()
+    if communicator is not RANKS:
+        communicator.Free()
 
 
 library = ModuleType("nccl.bindings.nccl")
@@ -104,9 +116,12 @@ library.DataType, library.RedOp = DataType, RedOp
 library.NCCLError = type("NCCLError", (Exception,), {})
 library.get_version = lambda: 23000
 library.get_unique_id = lambda: bytes(128)
-library.comm_init_rank_scalable = lambda *arguments: RANKS.Barrier()
+library.comm_init_rank_scalable = lambda *arguments: RANKS
+library.comm_split = lambda ranks, color, key, config: ranks.Split(
+    MPI.UNDEFINED if color < 0 else color, key
+)
 library.comm_get_async_error = lambda communicator: 0
-library.comm_destroy = lambda communicator: RANKS.Barrier()
+library.comm_destroy = destroyed
 for each in (
     all_reduce, reduce, broadcast, all_gather, reduce_scatter, group_start, group_end, send, recv,
 ):  # fmt: skip

@@ -34,7 +34,7 @@ def launched(count, script, *arguments, device="cpu"):
         (2, "cpu", "everything.py", 24, ["all"]),
         (3, "cpu", "everything.py", 12, ["training"]),
         (2, "webgpu", "everything.py", 12, []),
-        (2, "cpu", "nccl_by_mpi.py", 18, ["compiled"]),
+        (2, "cpu", "nccl_by_mpi.py", 18, ["compiled", "groups", "messages"]),
     ],
     ids=["2", "3", "webgpu", "nccl"],
 )
@@ -73,6 +73,15 @@ FAILURES = {
     "check-shape": (
         "failed first: DistributedError: the ranks do not start the same operation number 3",
         r"rank 0: all_reduce \(sum\) of float32\[3\]\n.*rank 1: all_reduce \(sum\) of float32\[4\]",
+    ),
+    "group": (
+        "rank 0 failed first: DistributedError: all_reduce",
+        r"number 2 among ranks 1, 0 has not ended within 3 s: rank 1 has not started it. Where "
+        r"each rank is:\n.*rank 0 is in all_reduce \(sum\) of float32\[3\] number 2 among",
+    ),
+    "check-group": (
+        "failed first: DistributedError: the ranks do not start the same operation number 1",
+        r"rank 1: all_gather of int32\[4\]\n.*rank 0: all_gather of int32\[3\]",
     ),
     "forgotten": (
         r"failed first: DistributedError: this process is rank \d of 2",

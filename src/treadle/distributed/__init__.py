@@ -8,10 +8,12 @@ from treadle.core.deferred_imports import exports
 
 NAMES = {
     "treadle.distributed.collectives": (
-        "all_gather all_reduce all_to_all barrier broadcast recv reduce_scatter send"
+        "all_gather all_reduce all_to_all barrier broadcast reduce_scatter"
     ),
     "treadle.distributed.data_parallel": "DataParallel average_gradients",
     "treadle.distributed.sampler": "DistributedSampler",
-    "treadle.distributed.group": "backend init is_initialized local_rank rank size",
+    "treadle.distributed.group": "backend init is_initialized local_rank new_group rank size",
+    "treadle.distributed.members": "Group",
+    "treadle.distributed.messages": "recv send",
 }
 __all__, __getattr__, __dir__ = exports(__name__, NAMES)

@@ -10,22 +10,25 @@ from treadle.distributed.collectives import all_reduce as all_reduce
 from treadle.distributed.collectives import all_to_all as all_to_all
 from treadle.distributed.collectives import barrier as barrier
 from treadle.distributed.collectives import broadcast as broadcast
-from treadle.distributed.collectives import recv as recv
 from treadle.distributed.collectives import reduce_scatter as reduce_scatter
-from treadle.distributed.collectives import send as send
 from treadle.distributed.data_parallel import DataParallel as DataParallel
 from treadle.distributed.data_parallel import average_gradients as average_gradients
 from treadle.distributed.group import backend as backend
 from treadle.distributed.group import init as init
 from treadle.distributed.group import is_initialized as is_initialized
 from treadle.distributed.group import local_rank as local_rank
+from treadle.distributed.group import new_group as new_group
 from treadle.distributed.group import rank as rank
 from treadle.distributed.group import size as size
+from treadle.distributed.members import Group as Group
+from treadle.distributed.messages import recv as recv
+from treadle.distributed.messages import send as send
 from treadle.distributed.sampler import DistributedSampler as DistributedSampler
 
 __all__ = [
     "DataParallel",
     "DistributedSampler",
+    "Group",
     "all_gather",
     "all_reduce",
     "all_to_all",
@@ -36,6 +39,7 @@ __all__ = [
     "init",
     "is_initialized",
     "local_rank",
+    "new_group",
     "rank",
     "recv",
     "reduce_scatter",

@@ -132,7 +132,7 @@ class Client:
 def _fields(progress: Progress) -> dict[str, Any]:
     return {
         "started": progress.started, "last": progress.last, "is_done": progress.is_done,
-        "is_initialized": progress.is_initialized,
+        "is_initialized": progress.is_initialized, "groups": progress.groups,
     }  # fmt: skip
 
 

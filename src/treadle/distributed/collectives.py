@@ -7,20 +7,18 @@ from typing import Any
 from treadle.autograd.function import Function
 from treadle.core import dtypes
 from treadle.core.errors import AutogradError, DtypeError, ShapeError
-from treadle.distributed.group import Group, current
+from treadle.distributed.group import current
+from treadle.distributed.members import Group
 from treadle.distributed.request import Request
 from treadle.distributed.transfers import transferred
 from treadle.graph.placeholders import within
-from treadle.runtime.devices import Device, default_device
-from treadle.runtime.devices import device as find_device
 from treadle.tensor.creation import zeros
-from treadle.tensor.dtypes import dtype_of
 from treadle.tensor.tensor import Tensor, from_node
 
 REDUCTIONS = ("sum", "mean", "min", "max", "product")
 
 
-def all_reduce(x: Tensor, op: str = "sum") -> Tensor:
+def all_reduce(x: Tensor, op: str = "sum", group: Group | None = None) -> Tensor:
     """The sum, mean, minimum, maximum or product of all ranks' `x`, element by element, on each
     rank. All have the same shape and dtype.
 
@@ -31,14 +29,14 @@ def all_reduce(x: Tensor, op: str = "sum") -> Tensor:
     >>> td.distributed.all_reduce(td.asarray([1.0, 2.0], device="cpu")).tolist()  # of one rank
     [1.0, 2.0]
     """
-    group = _group_for("all_reduce", x)
+    group = group_for("all_reduce", x, group)
     _check_reduction("all_reduce", x, op)
     if op == "mean":
         return _all_reduced(group, x, "sum") / group.size
     return _all_reduced(group, x, op)
 
 
-def all_gather(x: Tensor, axis: int = 0) -> Tensor:
+def all_gather(x: Tensor, axis: int = 0, group: Group | None = None) -> Tensor:
     """All ranks' `x`, of the same shape and dtype, one after the other along an axis, on each rank.
     A tensor without axes counts as one of a single element.
 
@@ -46,14 +44,14 @@ def all_gather(x: Tensor, axis: int = 0) -> Tensor:
     >>> td.distributed.all_gather(td.asarray([1, 2], device="cpu")).tolist()
     [1, 2]
     """
-    group = _group_for("all_gather", x)
+    group = group_for("all_gather", x, group)
     if not x.shape:
         x = x.reshape((1,))
     axis = _axis("all_gather", x, axis)
     return _joined(_Gather.apply(x, group), axis)
 
 
-def reduce_scatter(x: Tensor, axis: int = 0, op: str = "sum") -> Tensor:
+def reduce_scatter(x: Tensor, axis: int = 0, op: str = "sum", group: Group | None = None) -> Tensor:
     """The sum (or mean, minimum, maximum, product) of all ranks' `x`, of which each rank gets one
     part along an axis: the first rank the first. The axis is divisible by the number of ranks.
 
@@ -61,7 +59,7 @@ def reduce_scatter(x: Tensor, axis: int = 0, op: str = "sum") -> Tensor:
     >>> td.distributed.reduce_scatter(td.asarray([1, 2], device="cpu")).tolist()
     [1, 2]
     """
-    group = _group_for("reduce_scatter", x)
+    group = group_for("reduce_scatter", x, group)
     _check_reduction("reduce_scatter", x, op)
     parts = _parts("reduce_scatter", x, axis, group.size)
     if op == "mean":
@@ -69,7 +67,7 @@ def reduce_scatter(x: Tensor, axis: int = 0, op: str = "sum") -> Tensor:
     return _scattered(group, parts, op)
 
 
-def broadcast(x: Tensor, root: int = 0) -> Tensor:
+def broadcast(x: Tensor, root: int = 0, group: Group | None = None) -> Tensor:
     """The `x` of the rank `root`, on each rank. The others' have its shape and dtype.
 
     The gradient reaches the root alone: the sum of all ranks' gradients.
@@ -78,13 +76,13 @@ def broadcast(x: Tensor, root: int = 0) -> Tensor:
     >>> td.distributed.broadcast(td.asarray([1, 2], device="cpu")).tolist()
     [1, 2]
     """
-    group = _group_for("broadcast", x)
-    _check_rank("broadcast", "root", root, group)
+    group = group_for("broadcast", x, group)
+    check_rank("broadcast", "root", root, group)
     made: Tensor = _Broadcast.apply(x, group, root)
     return made
 
 
-def all_to_all(x: Tensor, axis: int = 0) -> Tensor:
+def all_to_all(x: Tensor, axis: int = 0, group: Group | None = None) -> Tensor:
     """Each rank's `x` is cut into as many equal parts along an axis as there are ranks; rank *r*
     gets the *r*-th part of every rank's, in the order of ranks, along the same axis.
 
@@ -92,51 +90,18 @@ def all_to_all(x: Tensor, axis: int = 0) -> Tensor:
     >>> td.distributed.all_to_all(td.asarray([1, 2], device="cpu")).tolist()
     [1, 2]
     """
-    group = _group_for("all_to_all", x)
+    group = group_for("all_to_all", x, group)
     parts = _parts("all_to_all", x, axis, group.size)
     return _joined(_Exchange.apply(parts, group), _axis("all_to_all", x, axis))
 
 
-def send(x: Tensor, to: int, tag: int = 0) -> None:
-    """Give `x` to the rank `to`, which calls `recv` for it. Nothing is waited for: several sends
-    and receives may be under way. No gradient comes back: send it by the other way yourself."""
-    group = _group_for("send", x)
-    _check_rank("send", "to", to, group)
-    _check_other("send", to, group)
-    request = Request("send", x.dtype, x.shape, peer=to, tag=tag)
-    transferred(group, request, x.detach()._node, (0,), x.device)
-
-
-def recv(
-    like: Tensor | tuple[int, ...],
-    source: int,
-    *,
-    dtype: Any = None,
-    device: str | Device | None = None,
-    tag: int = 0,
-) -> Tensor:
-    """What the rank `source` sends: a tensor of the shape, dtype and device of `like`, or of a
-    shape that is given with a dtype (float32 if it is None) and a device (the default one)."""
-    if isinstance(like, Tensor):
-        shape, kind, where = like.shape, like.dtype, like.device
-    else:
-        shape = tuple(like)
-        kind = dtypes.float32 if dtype is None else dtype_of(dtype)
-        where = default_device() if device is None else find_device(device)
-    group = current()
-    _check_rank("recv", "source", source, group)
-    _check_other("recv", source, group)
-    request = Request("recv", kind, shape, peer=source, tag=tag)
-    return from_node(transferred(group, request, None, shape, where))
-
-
-def barrier() -> None:
-    """Wait until every rank has called this.
+def barrier(group: Group | None = None) -> None:
+    """Wait until every rank has called this, of all or of a group.
 
     >>> import treadle as td
     >>> td.distributed.barrier()
     """
-    group = current()
+    group = current() if group is None else group
     if group.engine is None:
         return
     if group.engine.on_host:
@@ -148,12 +113,13 @@ def barrier() -> None:
 # --- what is given -------------------------------------------------------------------------------
 
 
-def _group_for(name: str, x: Any) -> Group:
+def group_for(name: str, x: Any, group: Group | None) -> Group:
+    """The group that a collective is of. TypeError if it is not given a tensor."""
     if not isinstance(x, Tensor):
         raise TypeError(f"{name} takes a tensor, not {type(x).__name__}: td.asarray(…) makes one")
     if within.get() is not None:
         raise ShapeError(f"{name} has no rule for td.vmap: call it outside the mapped function")
-    return current()
+    return current() if group is None else group
 
 
 def _check_reduction(name: str, x: Tensor, op: str) -> None:
@@ -171,14 +137,10 @@ def _check_reduction(name: str, x: Tensor, op: str) -> None:
         raise DtypeError(f"complex numbers have no order for {op!r}")
 
 
-def _check_rank(name: str, what: str, rank: int, group: Group) -> None:
+def check_rank(name: str, what: str, rank: int, group: Group) -> None:
+    """ValueError unless it is a rank of the group."""
     if not isinstance(rank, int) or isinstance(rank, bool) or not 0 <= rank < group.size:
         raise ValueError(f"{what} of {name} is a rank from 0 to {group.size - 1}, not {rank!r}")
-
-
-def _check_other(name: str, rank: int, group: Group) -> None:
-    if rank == group.rank:
-        raise ValueError(f"{name} is between two ranks, and rank {rank} is this one")
 
 
 def _axis(name: str, x: Tensor, axis: int) -> int:

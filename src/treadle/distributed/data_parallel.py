@@ -18,7 +18,8 @@ from treadle.autograd.engine import of_this_pass, zeros_of
 from treadle.autograd.modes import no_grad
 from treadle.core.errors import DistributedError
 from treadle.distributed.collectives import all_reduce, broadcast
-from treadle.distributed.group import Group, current
+from treadle.distributed.group import current
+from treadle.distributed.members import Group
 from treadle.nn.module import Module
 from treadle.tensor.assembly import concat
 from treadle.tensor.tensor import Tensor
@@ -32,10 +33,10 @@ class Bucket:
 
     parameters: tuple[Tensor, ...]
 
-    def started(self) -> Tensor:
+    def started(self, group: Group) -> Tensor:
         """The sum of all ranks' gradients, under way. A parameter without one counts as zeros."""
         with no_grad():
-            return all_reduce(_flat([_gradient(each) for each in self.parameters]))
+            return all_reduce(_flat([_gradient(each) for each in self.parameters]), "sum", group)
 
     def write(self, total: Tensor, size: int) -> None:
         """Give the parameters their part of a sum, as the mean."""
@@ -48,9 +49,13 @@ class Bucket:
                     parameter.grad[...] = mean
 
 
-def average_gradients(model: Module | Iterable[Tensor], bucket_bytes: int = BUCKET_BYTES) -> None:
-    """Replace the gradients of a model (or of parameters) by their means over all ranks: between
-    `backward()` and the optimizer's step.
+def average_gradients(
+    model: Module | Iterable[Tensor],
+    bucket_bytes: int = BUCKET_BYTES,
+    group: Group | None = None,
+) -> None:
+    """Replace the gradients of a model (or of parameters) by their means over all ranks, or those
+    of a group: between `backward()` and the optimizer's step.
 
     All ranks have the same parameters. One that has no gradient here counts as zeros, and gets the
     mean of the others. The gradients are computed and reduced in buckets, so that the reduction of
@@ -63,11 +68,11 @@ def average_gradients(model: Module | Iterable[Tensor], bucket_bytes: int = BUCK
     >>> layer.weight.grad.tolist()
     [[1.0, 1.0]]
     """
-    group = current()
+    group = current() if group is None else group
     if group.engine is None:
         return
     buckets = _buckets(_trained(model), bucket_bytes)
-    totals = [bucket.started() for bucket in buckets]
+    totals = [bucket.started(group) for bucket in buckets]
     for bucket, total in zip(buckets, totals, strict=True):
         bucket.write(total, group.size)
 
@@ -84,6 +89,7 @@ class DataParallel(Module):
     passes. Save `model.module.state_dict()` on rank 0.
 
     `bucket_bytes` is how much is reduced at once; `broadcast_buffers=False` leaves buffers alone.
+    With a `group`, all this is among its ranks.
 
     >>> import treadle as td
     >>> model = td.distributed.DataParallel(td.nn.Linear(2, 1, device="cpu"))
@@ -96,17 +102,18 @@ class DataParallel(Module):
         module: Module,
         bucket_bytes: int = BUCKET_BYTES,
         broadcast_buffers: bool = True,
+        group: Group | None = None,
     ) -> None:
         super().__init__()
         self.module = module
-        self._group = group = current()
+        self._group = group = current() if group is None else group
         self._broadcasts = broadcast_buffers
         self._is_reducing = True
         if group.engine is None:
             return
         _check_equal(group, module)
         with no_grad():
-            _equalize([*module.parameters(), *module.buffers()])
+            _equalize([*module.parameters(), *module.buffers()], group)
         self._buckets = _buckets(_trained(module), bucket_bytes)
         for number, bucket in enumerate(self._buckets):
             for parameter in bucket.parameters:
@@ -120,7 +127,7 @@ class DataParallel(Module):
             buffers = [*self.module.buffers()]
             if buffers:
                 with no_grad():
-                    _equalize(buffers)
+                    _equalize(buffers, group)
         return self.module(*args, **kwargs)
 
     @contextlib.contextmanager
@@ -153,12 +160,12 @@ class _Reduction:
         """A gradient is whole. Start the buckets that are, in order."""
         self._left[number].discard(id(parameter))
         while len(self._totals) < len(self._buckets) and not self._left[len(self._totals)]:
-            self._totals.append(self._buckets[len(self._totals)].started())
+            self._totals.append(self._buckets[len(self._totals)].started(self._group))
 
     def __call__(self) -> None:
         """The pass has ended: start what some parameter was not used in, and write the means."""
         for bucket in self._buckets[len(self._totals) :]:
-            self._totals.append(bucket.started())
+            self._totals.append(bucket.started(self._group))
         for bucket, total in zip(self._buckets, self._totals, strict=True):
             bucket.write(total, self._group.size)
 
@@ -203,13 +210,13 @@ def _parts(flat: Tensor, like: Sequence[Tensor]) -> Iterator[Tensor]:
         start += each.size
 
 
-def _equalize(tensors: Sequence[Tensor]) -> None:
-    """Give tensors the values that they have on rank 0."""
+def _equalize(tensors: Sequence[Tensor], group: Group) -> None:
+    """Give tensors the values that they have on rank 0 of a group."""
     kinds: dict[Any, list[Tensor]] = {}
     for each in tensors:
         kinds.setdefault((each.dtype, each.device), []).append(each)
     for same in kinds.values():
-        values = broadcast(_flat(same))
+        values = broadcast(_flat(same), 0, group)
         for each, value in zip(same, _parts(values, same), strict=True):
             each[...] = value
 
@@ -218,7 +225,8 @@ def _check_equal(group: Group, module: Module) -> None:
     """DistributedError, on each rank, if the ranks' models have not the same parameters."""
     named = [*module.named_parameters(), *module.named_buffers()]
     own = [f"{name}: {each.dtype}{list(each.shape)}" for name, each in named]
-    for rank, other in enumerate(group.exchange("comparison of models", own)):
+    others = group.exchange("comparison of models", own)
+    for rank, other in zip(group.ranks, others, strict=True):
         if other == own:
             continue
         here = next((each for each in own if each not in other), "no more")
@@ -226,6 +234,7 @@ def _check_equal(group: Group, module: Module) -> None:
         if here == there:
             here, there = "the same ones", "the same ones, in another order"
         raise DistributedError(
-            f"the ranks' models differ: rank {group.rank} has {len(own)} parameters and buffers, "
-            f"rank {rank} has {len(other)}. The first difference: here {here}; there {there}"
+            f"the ranks' models differ: rank {group.ranks[group.rank]} has {len(own)} parameters "
+            f"and buffers, rank {rank} has {len(other)}. The first difference: here {here}; there "
+            f"{there}"
         )

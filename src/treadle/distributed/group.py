@@ -24,8 +24,9 @@ from treadle.distributed.backends.base import Backend, Meeting
 from treadle.distributed.checks import compare
 from treadle.distributed.client import Client
 from treadle.distributed.environment import Launched
+from treadle.distributed.members import Group, parts_of
 from treadle.distributed.operation import Operation
-from treadle.distributed.request import Request
+from treadle.distributed.request import Members, Request
 from treadle.distributed.store import Progress, Store
 from treadle.runtime import settings
 from treadle.runtime.devices import Device, default_device, devices, set_default_device
@@ -35,12 +36,12 @@ _BLOCKED = 1.0  # until a rank that a failure elsewhere blocks on its device is 
 _ASKING = 0.5  # until a value is asked for again
 _GRACE = 2.0  # seconds in which data of a rank that has ended may still arrive
 
-_group: Group | None = None
+_world: World | None = None
 _lock = forks.lock()
 
 
-class Group:
-    """All ranks, as one of them sees them."""
+class World:
+    """All ranks, as one of them sees them: the order of their operations, and what goes wrong."""
 
     def __init__(self, rank: int, size: int, local_rank: int, timeout: float, check: bool) -> None:
         self.rank, self.size, self.local_rank = rank, size, local_rank
@@ -51,7 +52,9 @@ class Group:
         self.aborts = False  # whether this process has to end the others if it fails
         self._store: Store | None = None
         self._started = 0
+        self._started_in: dict[str, int] = {}  # by the keys of groups
         self._between = 0
+        self._splits = 0
         self._last: Operation | None = None
         self._unfinished: deque[Operation] = deque()
         self._ended: dict[int, Progress] = {}
@@ -67,18 +70,12 @@ class Group:
         assert backend is not None
         with self._order:
             self._raise_failure(None)
-            if request.is_between_two:
-                self._between += 1
-                number = self._between
-            else:
-                self._started += 1
-                number = self._started
-            operation = Operation(request, number, given, result)
+            operation = Operation(request, self._next_number(request), given, result)
             self._last = operation
             if self.check and not request.is_between_two:
                 assert self.client is not None
                 ask = partial(self._ask, operation)
-                compare(operation, self.rank, self.size, self.client, ask)
+                compare(operation, self.rank, self._ranks_of(request), self.client, ask)
             while self._unfinished and self._unfinished[0].is_ended:
                 self._unfinished.popleft()
             self._unfinished.append(operation)
@@ -92,6 +89,41 @@ class Group:
                 self._raise_failure(operation)
                 raise
         return operation
+
+    def _next_number(self, request: Request) -> int:
+        """Count an operation among those of its ranks."""
+        key = request.group_key
+        if request.is_between_two:
+            self._between += 1
+            return self._between
+        if not key:
+            self._started += 1
+            return self._started
+        self._started_in[key] = number = self._started_in.get(key, 0) + 1
+        return number
+
+    def _ranks_of(self, request: Request) -> Sequence[int]:
+        return range(self.size) if request.members is None else request.members.ranks
+
+    def split(self, parts: Sequence[tuple[int, ...]]) -> Members | None:
+        """A communicator for each of some groups, which all ranks make together. The group that
+        this rank is in."""
+        self._splits += 1
+        members, color = None, None
+        for number, ranks in enumerate(parts):
+            if self.rank in ranks:
+                members, color = Members(self._splits, ranks), number
+        if self.engine is None:
+            return members
+        own = [list(ranks) for ranks in parts]
+        for rank, other in enumerate(self.exchange("new_group", own)):
+            if other != own:
+                raise DistributedError(
+                    "all ranks make the same groups in the same order: "
+                    f"rank {self.rank} calls new_group with {own}, rank {rank} with {other}"
+                )
+        self.engine.split(members, color)
+        return members
 
     def wait(self, operation: Operation) -> None:
         """Wait for an operation. DistributedError if it fails, or if it does not end in time."""
@@ -118,21 +150,21 @@ class Group:
                 if time.monotonic() > until:
                     self._raise_timeout(operation)
 
-    def exchange(self, kind: str, value: Any) -> list[Any]:
-        """All ranks' values, through the store: JSON, of which there is little."""
+    def exchange(self, kind: str, value: Any, members: Members | None = None) -> list[Any]:
+        """The values of all ranks, or of a group's, through the store: JSON, of which there is
+        little."""
         client = self.client
         assert client is not None
         with self._order:
             self._raise_failure(None)
-            self._started += 1
-            operation = Operation(Request(kind, uint8, None), self._started, None, None)
+            request = Request(kind, uint8, None, members=members)
+            operation = Operation(request, self._next_number(request), None, None)
             self._last = operation
-            key = f"{kind} {operation.number}"
+            key = f"{kind} {request.group_key} {operation.number}"
             client.set(f"{key} {self.rank}", value)
-            ranks = range(self.size)
             found = [
                 value if each == self.rank else self._ask(operation, f"{key} {each}")
-                for each in ranks
+                for each in self._ranks_of(request)
             ]
             operation.end()
         return found
@@ -142,7 +174,7 @@ class Group:
         last = self._last
         return Progress(
             self.rank, self._started, "" if last is None else str(last),
-            last is None or last.is_ended, is_initialized=True,
+            last is None or last.is_ended, is_initialized=True, groups={**self._started_in},
         )  # fmt: skip
 
     # ------------------------------------------------------------------ what goes wrong
@@ -196,12 +228,22 @@ class Group:
 
     def _first_missing(self, operations: Sequence[Operation]) -> Operation:
         assert self.client is not None
-        others = [each.started for each in self.client.where() if each.rank != self.rank]
-        fewest = min(others, default=0)
+        found = self.client.where()
         for operation in operations:
-            if not operation.request.is_between_two and operation.number > fewest:
+            if not operation.request.is_between_two and self._missing(operation, found):
                 return operation
         return operations[-1]
+
+    def _missing(self, operation: Operation, found: Sequence[Progress]) -> list[int]:
+        """The ranks that have not started an operation which they are to take part in."""
+        request = operation.request
+        return [
+            each.rank
+            for each in found
+            if each.rank != self.rank
+            and request.concerns(each.rank)
+            and (each.count(request.group_key) < operation.number or not each.is_initialized)
+        ]
 
     def check_failure(self) -> None:
         """DistributedError if another rank has failed."""
@@ -216,10 +258,12 @@ class Group:
         """DistributedError if a rank has ended as it should, without an operation."""
         request = operation.request
         for rank, ended in list(self._ended.items()):
+            if not request.concerns(rank):
+                continue
             if request.is_between_two:
-                if rank != request.peer or operation.wait(_GRACE):
+                if operation.wait(_GRACE):
                     continue
-            elif ended.started >= operation.number or operation.is_ended:
+            elif ended.count(request.group_key) >= operation.number or operation.is_ended:
                 continue
             what = f"{operation} cannot end: {ended}"
             self._failed = self._failed or f"rank {self.rank} has failed: {what}"
@@ -230,21 +274,16 @@ class Group:
         assert client is not None
         client.tell()
         found = client.where()
-        missing = [
-            str(each.rank)
-            for each in found
-            if each.rank != self.rank
-            and not request.is_between_two
-            and (each.started < operation.number or not each.is_initialized)
-        ]
+        missing = [] if request.is_between_two else self._missing(operation, found)
         if missing:
             plural = "ranks" if len(missing) > 1 else "rank"
             have = "have" if len(missing) > 1 else "has"
-            why = f"{plural} {', '.join(missing)} {have} not started it"
+            why = f"{plural} {', '.join(map(str, missing))} {have} not started it"
         elif request.is_between_two:
-            why = f"rank {request.peer} has not done its part"
+            why = f"rank {request.other} has not done its part"
         else:
-            why = "all ranks have started it, and its data does not arrive"
+            who = "all ranks" if request.members is None else "its ranks"
+            why = f"{who} have started it, and its data does not arrive"
         lines = "".join(f"\n  {each}" for each in found)
         text = f"{operation} has not ended within {self.timeout:g} s: {why}."
         self._failed = text
@@ -312,14 +351,14 @@ def init(backend: str | None = None, timeout: float = 30.0, check: bool | None =
     >>> td.distributed.rank(), td.distributed.size()
     (0, 1)
     """
-    global _group
+    global _world
     if backend is not None and backend not in BACKENDS:
         raise ValueError(f"the backends are {', '.join(sorted(BACKENDS))}, not {backend!r}")
     if not timeout > 0:
         raise ValueError(f"timeout is a number of seconds above 0, not {timeout!r}")
     with _lock:
-        if _group is not None:
-            used = None if _group.engine is None else _group.engine.name
+        if _world is not None:
+            used = None if _world.engine is None else _world.engine.name
             if backend is not None and used is not None and backend != used:
                 raise DistributedError(
                     f"td.distributed is initialized already, with {used}: call init once"
@@ -328,41 +367,41 @@ def init(backend: str | None = None, timeout: float = 30.0, check: bool | None =
         launched = environment.launched()
         checks = settings.check if check is None else bool(check)
         if launched is None:
-            _group = Group(0, 1, 0, timeout, checks)
+            _world = World(0, 1, 0, timeout, checks)
         else:
-            _group = _met(launched, backend, timeout, checks)
+            _world = _met(launched, backend, timeout, checks)
 
 
-def _met(launched: Launched, backend: str | None, timeout: float, check: bool) -> Group:
+def _met(launched: Launched, backend: str | None, timeout: float, check: bool) -> World:
     name, device = _choices(launched, backend)
     if launched.size == 1 and backend is None:
         set_default_device(device)
-        return Group(0, 1, 0, timeout, check)
-    group = Group(launched.rank, launched.size, launched.local_rank, timeout, check)
-    group.client = lifecycle.client
-    if group.client is None and name != "mpi":
+        return World(0, 1, 0, timeout, check)
+    world = World(launched.rank, launched.size, launched.local_rank, timeout, check)
+    world.client = lifecycle.client
+    if world.client is None and name != "mpi":
         _check_store(launched, name)
-        _open_store(group, launched)
-        _connect(group, launched)
-    elif group.client is not None:
-        group.client.progress = group.progress
-        group.client.tell()
-        lifecycle.listen(group.heard)
+        _open_store(world, launched)
+        _connect(world, launched)
+    elif world.client is not None:
+        world.client.progress = world.progress
+        world.client.tell()
+        lifecycle.listen(world.heard)
     made: Any = import_module(BACKENDS[name])
     try:
         found = made.make(
-            Meeting(launched, timeout, device, group.client, group.check_failure, group.look)
+            Meeting(launched, timeout, device, world.client, world.check_failure, world.look)
         )
     except DistributedError as error:
-        raise _with_places(error, group) from None
-    group.engine = found
-    if group.client is None:
-        group.rank, group.size = found.rank, found.size
-        _connect(group, _with_shared_store(group, launched, found))
-    group.aborts = not launched.store_is_open
+        raise _with_places(error, world) from None
+    world.engine = found
+    if world.client is None:
+        world.rank, world.size = found.rank, found.size
+        _connect(world, _with_shared_store(world, launched, found))
+    world.aborts = not launched.store_is_open
     set_default_device(device)
-    lifecycle.watch(group.close)
-    return group
+    lifecycle.watch(world.close)
+    return world
 
 
 def _choices(launched: Launched, backend: str | None) -> tuple[str, Device]:
@@ -401,11 +440,11 @@ def _check_store(launched: Launched, backend: str) -> None:
         )
 
 
-def _open_store(group: Group, launched: Launched) -> None:
+def _open_store(world: World, launched: Launched) -> None:
     if launched.rank == 0 and launched.store is not None:
         host, port = launched.store
         try:
-            group._store = Store(launched.size, "", port, launched.key)
+            world._store = Store(launched.size, "", port, launched.key)
         except OSError as error:
             raise DistributedError(
                 f"rank 0 cannot open its store at port {port} of {host}: {error.strerror}. Set "
@@ -413,31 +452,31 @@ def _open_store(group: Group, launched: Launched) -> None:
             ) from None
 
 
-def _connect(group: Group, launched: Launched) -> None:
+def _connect(world: World, launched: Launched) -> None:
     assert launched.store is not None
     client = Client(
-        launched.store, group.rank, group.size, launched.key, group.timeout, lifecycle.heard
+        launched.store, world.rank, world.size, launched.key, world.timeout, lifecycle.heard
     )
-    client.progress = group.progress
-    group.client = client
-    lifecycle.listen(group.heard)
+    client.progress = world.progress
+    world.client = client
+    lifecycle.listen(world.heard)
 
 
-def _with_shared_store(group: Group, launched: Launched, backend: Any) -> Launched:
+def _with_shared_store(world: World, launched: Launched, backend: Any) -> Launched:
     """What is known of the launch, with the store that rank 0 opens now: MPI takes its address to
     the others."""
     found = None
-    if group.rank == 0:
+    if world.rank == 0:
         key = secrets.token_hex(16)
-        group._store = Store(group.size, "", 0, key)
-        found = socket.gethostname(), group._store.port, key
-    host, port, key = backend.broadcast(found, group.timeout)
+        world._store = Store(world.size, "", 0, key)
+        found = socket.gethostname(), world._store.port, key
+    host, port, key = backend.broadcast(found, world.timeout)
     return replace(launched, store=(host, port), key=key)
 
 
-def _with_places(error: DistributedError, group: Group) -> DistributedError:
+def _with_places(error: DistributedError, world: World) -> DistributedError:
     """An error of a backend's beginning, with where the other ranks are."""
-    places = [] if group.client is None else group.client.where()
+    places = [] if world.client is None else world.client.where()
     lines = "".join(f"\n  {each}" for each in places)
     return DistributedError(f"{error}{'. Where each rank is:' if lines else ''}{lines}")
 
@@ -445,9 +484,9 @@ def _with_places(error: DistributedError, group: Group) -> DistributedError:
 # --- what users ask ----------------------------------------------------------------------------
 
 
-def current() -> Group:
-    """The group. DistributedError if this process is one of several and has not called `init`."""
-    if _group is None:
+def world() -> World:
+    """All ranks. DistributedError if this process is one of several and has not called `init`."""
+    if _world is None:
         launched = environment.launched()
         if launched is not None and launched.size > 1:
             raise DistributedError(
@@ -455,8 +494,30 @@ def current() -> Group:
                 "and does not know the others yet: call td.distributed.init() at the beginning of "
                 "the script"
             )
-        return Group(0, 1, 0, 30.0, False)
-    return _group
+        return World(0, 1, 0, 30.0, False)
+    return _world
+
+
+def current() -> Group:
+    """The group of all ranks. DistributedError as by `world`."""
+    return Group(world(), None)
+
+
+def new_group(ranks: Sequence[int] | Sequence[Sequence[int]]) -> Group | None:
+    """A group of some ranks, for the `group` of collectives and layers; None on the others.
+
+    It may be several groups without a rank in common, [[0, 1], [2, 3]]: each rank gets the one that
+    it is in. Ranks are numbered anew within a group, in the order given. All ranks call this with
+    the same ranks, also those that are in no group, in the same order as all that all of them do.
+
+    >>> import treadle as td
+    >>> group = td.distributed.new_group([0])
+    >>> td.distributed.all_reduce(td.asarray([1.0], device="cpu"), group=group).tolist()
+    [1.0]
+    """
+    everyone = world()
+    members = everyone.split(parts_of(ranks, everyone.size))
+    return None if members is None else Group(everyone, members)
 
 
 def is_initialized() -> bool:
@@ -467,7 +528,7 @@ def is_initialized() -> bool:
     >>> td.distributed.is_initialized()
     True
     """
-    return _group is not None
+    return _world is not None
 
 
 def rank() -> int:
@@ -497,7 +558,7 @@ def local_rank() -> int:
     >>> td.distributed.local_rank()
     0
     """
-    return current().local_rank
+    return world().local_rank
 
 
 def backend() -> str | None:

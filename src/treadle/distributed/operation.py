@@ -51,5 +51,8 @@ class Operation:
         return self.is_ended or signal.wait(seconds)
 
     def __str__(self) -> str:
-        number = "" if self.request.is_between_two else f" number {self.number}"
-        return f"{self.request}{number}"
+        request = self.request
+        if request.is_between_two:
+            return str(request)
+        among = "" if request.members is None else f" among {request.members}"
+        return f"{request} number {self.number}{among}"

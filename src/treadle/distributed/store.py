@@ -13,7 +13,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from treadle.core import forks
@@ -26,9 +26,9 @@ KILLED = "it ended without a word: it was killed, or ended itself past Python"
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """Where a rank is: how many operations of all ranks it has started, the last operation in
-    words, and whether that is over. `ended` is why the rank is no longer there; "" if it has ended
-    as it should."""
+    """Where a rank is: how many operations of all ranks it has started, and of each group by its
+    key, the last operation in words, and whether that is over. `ended` is why the rank is no longer
+    there; "" if it has ended as it should."""
 
     rank: int
     started: int = 0
@@ -37,6 +37,11 @@ class Progress:
     ended: str | None = None
     age: float = 0.0  # seconds since it was last heard of
     is_initialized: bool = False
+    groups: dict[str, int] = field(default_factory=dict)
+
+    def count(self, key: str) -> int:
+        """How many operations of a group it has started, or of all ranks for ""."""
+        return self.groups.get(key, 0) if key else self.started
 
     def __str__(self) -> str:
         if self.ended:
@@ -218,7 +223,7 @@ class Store:
             self._progress[rank] = replace(
                 self._progress[rank],
                 started=message["started"], last=message["last"], is_done=message["is_done"],
-                is_initialized=message["is_initialized"],
+                is_initialized=message["is_initialized"], groups=message["groups"],
             )  # fmt: skip
 
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from treadle.core.errors import DistributedError
-from treadle.distributed.group import Group
+from treadle.distributed.members import Group
 from treadle.distributed.operation import HostMemory, Operation
 from treadle.distributed.request import Request
 from treadle.drivers.base import Buffer

@@ -11,12 +11,12 @@ SCRIPT = """
 import sys, time
 from treadle.core.dtypes import float32
 from treadle.distributed.client import Client
-from treadle.distributed.group import Group
+from treadle.distributed.group import World
 from treadle.distributed.operation import Operation
 from treadle.distributed.request import Request
 from treadle.distributed.store import Progress, Store
 
-store, group = Store(2), Group(0, 2, 0, 1.0, False)
+store, group = Store(2), World(0, 2, 0, 1.0, False)
 group.client, other = [
     Client(("127.0.0.1", store.port), rank, 2, "", 5.0, heard)
     for rank, heard in ((0, group.heard), (1, lambda progress: None))

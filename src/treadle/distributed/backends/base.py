@@ -12,7 +12,7 @@ from treadle.core.errors import DistributedError
 from treadle.distributed.client import Client
 from treadle.distributed.environment import Launched
 from treadle.distributed.operation import Operation
-from treadle.distributed.request import Request
+from treadle.distributed.request import Members, Request
 from treadle.runtime.devices import Device
 
 _LOOK = 0.5  # seconds between looks whether a rank that is waited for has failed
@@ -74,6 +74,10 @@ class Backend(Protocol):
 
     def start(self, operation: Operation) -> None:
         """Start an operation, without waiting for it or for those before it."""
+
+    def split(self, members: Members | None, color: int | None) -> None:
+        """Make communicators of groups, together with all ranks: one for those that give the same
+        `color`, in the order of `members`; None of a rank that is in none."""
 
     def close(self, failed: bool) -> Callable[[], None] | None:
         """End the library's part. Where it `failed`, nothing is waited for. What is returned ends

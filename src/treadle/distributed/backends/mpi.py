@@ -16,7 +16,7 @@ from treadle.core import dtypes
 from treadle.core.errors import DistributedError
 from treadle.distributed.backends.base import Meeting, meet
 from treadle.distributed.operation import Operation
-from treadle.distributed.request import Request
+from treadle.distributed.request import Members, Request
 
 # How long the thread sleeps between looks at what is in progress: not at all at first, since small
 # operations take microseconds; then as little as a rank that waits can bear.
@@ -56,6 +56,7 @@ class Mpi:
         self._thread.start()
         self._timeout = meeting.timeout
         self._ranks: Any = None  # a communicator for these operations alone
+        self._groups: dict[str, Any] = {}  # communicators by the keys of groups
         # MPI waits for ever for a rank that does not come, and lets no other thread run meanwhile.
         meet(meeting)
         self.rank, self.size = self._call(self._open, meeting.timeout)
@@ -68,6 +69,10 @@ class Mpi:
     def broadcast(self, value: Any, timeout: float) -> Any:
         """Rank 0's value on all ranks; before there are operations."""
         return self._call(lambda: self._ranks.bcast(value, root=0), timeout)
+
+    def split(self, members: Members | None, color: int | None) -> None:
+        """A communicator of a group; MPI waits until all ranks have come."""
+        self._call(lambda: self._divide(members, color), self._timeout, "make groups")
 
     def close(self, failed: bool) -> Callable[[], None] | None:
         """Finalize, which all ranks do at about the same time."""
@@ -121,10 +126,19 @@ class Mpi:
         self._ranks.Set_errhandler(MPI.ERRORS_RETURN)
         return self._ranks.rank, self._ranks.size
 
+    def _divide(self, members: Members | None, color: int | None) -> None:
+        if members is None or color is None:
+            self._ranks.Split(self._mpi.UNDEFINED, 0)
+            return
+        made = self._ranks.Split(color, members.ranks.index(self.rank))
+        made.Set_errhandler(self._mpi.ERRORS_RETURN)
+        self._groups[members.key] = made
+
     def _finalize(self) -> None:
         self._is_closed = True
         if not self._mpi.Is_finalized():
-            self._ranks.Free()
+            for each in (*self._groups.values(), self._ranks):
+                each.Free()
             self._mpi.Finalize()
 
     def _run(self) -> None:
@@ -152,7 +166,9 @@ class Mpi:
             work()
             return
         try:
-            request = _START[work.request.kind](self._mpi, self._ranks, work)
+            key = work.request.group_key
+            ranks = self._groups[key] if key else self._ranks
+            request = _START[work.request.kind](self._mpi, ranks, work)
         except Exception as error:  # noqa: BLE001  raised by what waits for the operation
             work.end(_in_words(work, error))
             return

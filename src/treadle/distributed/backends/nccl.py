@@ -24,7 +24,7 @@ from treadle.core.errors import DistributedError
 from treadle.distributed.backends.base import Meeting, meet
 from treadle.distributed.client import Client
 from treadle.distributed.operation import Operation
-from treadle.distributed.request import Request
+from treadle.distributed.request import Members, Request
 from treadle.drivers import base
 from treadle.runtime.arrays import DeviceArray
 
@@ -36,6 +36,7 @@ _TYPES = {
     "i64": ("Int64", 1), "u64": ("Uint64", 1), "f16": ("Float16", 1), "f32": ("Float32", 1),
     "f64": ("Float64", 1), "bf16": ("Bfloat16", 1), "c64": ("Float32", 2), "c128": ("Float64", 2),
 }  # fmt: skip
+_IN_NO_GROUP = -1  # NCCL_SPLIT_NOCOLOR
 _REDUCTIONS = {"sum": "Sum", "product": "Prod", "min": "Min", "max": "Max"}
 
 
@@ -63,6 +64,7 @@ class Nccl:
         meet(meeting)
         _check_devices(meeting, meeting.client)
         self._communicator = self._met(meeting.client)
+        self._groups: dict[str, Any] = {}  # communicators by the keys of groups
         self._stream = meeting.device.stream()
         self._running: deque[Operation] = deque()
         self._is_closed = False
@@ -92,7 +94,10 @@ class Nccl:
         request = operation.request
 
         def work(stream: int) -> None:
-            call = _Call(self._library, self._communicator, self.size, request, stream)
+            key = request.group_key
+            ranks = self._groups[key] if key else self._communicator
+            size = self.size if request.members is None else len(request.members.ranks)
+            call = _Call(self._library, ranks, size, request, stream)
             try:
                 _START[request.kind](call, _address(given), _address(result))
             except self._library.NCCLError as error:
@@ -108,12 +113,26 @@ class Nccl:
         operation.given = operation.result = None
         self._running.append(operation)
 
+    def split(self, members: Members | None, color: int | None) -> None:
+        """A communicator of a group. NCCL wants nothing else to be under way meanwhile."""
+        self._device.synchronize()
+        order = 0 if members is None else members.ranks.index(self.rank)
+        made = self._joined(
+            "make groups",
+            lambda: self._library.comm_split(
+                self._communicator, _IN_NO_GROUP if color is None else color, order, 0
+            ),
+        )
+        if members is not None:
+            self._groups[members.key] = made
+
     def close(self, failed: bool) -> Callable[[], None] | None:
         """Destroy the communicator; after a failure the process's end does that."""
         self._is_closed = True
         if not failed:
             self._device.synchronize()
-            self._library.comm_destroy(self._communicator)
+            for each in (*self._groups.values(), self._communicator):
+                self._library.comm_destroy(each)
         return None
 
     # ------------------------------------------------------------------ the beginning
@@ -128,21 +147,26 @@ class Nccl:
             raise DistributedError(
                 f"rank 0 has not begun NCCL within {self._timeout:g} s"
             ) from None
+        return self._joined(
+            "start",
+            lambda: self._library.comm_init_rank_scalable(
+                self.size, self.rank, 1, bytearray(identity), 0
+            ),
+        )
+
+    def _joined(self, what: str, join: Callable[[], Any]) -> Any:
+        """What a call gives for which NCCL waits until all ranks make it."""
         found: list[Any] = []
         driver: Any = self._device.handle
 
         def meet() -> None:
             try:
                 with driver.current():
-                    found.append(
-                        self._library.comm_init_rank_scalable(
-                            self.size, self.rank, 1, bytearray(identity), 0
-                        )
-                    )
+                    found.append(join())
             except Exception as error:  # noqa: BLE001  raised by the thread that waits
                 found.append(
                     DistributedError(
-                        f"NCCL does not start on rank {self.rank}: {error}. NCCL_DEBUG=WARN lets "
+                        f"NCCL does not {what} on rank {self.rank}: {error}. NCCL_DEBUG=WARN lets "
                         "it say more"
                     )
                 )
