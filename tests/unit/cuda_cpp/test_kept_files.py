@@ -130,6 +130,11 @@ def test_no_other_class_is_read():
 
 def test_trees_are_the_same():
     whole = read(
-        TEXT.replace('#include "sizes.h"', "#define WIDTH 3\n#define FACTOR 1"), "f", {}, ()
+        TEXT.replace('#include "sizes.h"', "#define WIDTH 3\n#define FACTOR 1")
+        + "enum class E { A }; using enum E; template <class T> concept C = sizeof(T) > 1;\n"
+        "template <C T> requires (C<T> && true) __device__ int g(C auto x) { return 0; }\n",
+        "f",
+        {},
+        (),
     )
     assert source_file.from_bytes(source_file.to_bytes(whole)) == whole

@@ -320,6 +320,36 @@ def chosen_operator(
     return Operator(resolve_overload(cx, name, overloads, values, None, span), False)
 
 
+def defaulted_operator(cx: Context, op: str, values: Sequence[Value]) -> Overload | None:
+    """The defaulted comparison (`bool operator==(const A &) const = default;`) of the class of two
+    operands; None if there is none."""
+    name = f"operator{op}"
+    owner = getattr(values[0], "type", None)
+    if not isinstance(owner, ClassType) or owner != getattr(values[1], "type", None):
+        return None
+    entity = None if owner.scope is None else owner.scope.names.get(name)
+    methods = entity.overloads if isinstance(entity, Functions) else ()
+    for one in methods:
+        if one.declaration.note == "defaulted":
+            return one
+    friends = _free_operators(cx, name, values, "defaulted")
+    found = viable(cx, friends, values, None, cx.span)[0] if friends else []
+    return found[0].overload if found else None
+
+
+def converts_by_itself(value: Value) -> bool:
+    """Whether a class has a conversion function that is not explicit."""
+    type = getattr(value, "type", None)
+    if not isinstance(type, ClassType) or type.scope is None:
+        return False
+    entity = type.scope.own("operator ()")
+    return isinstance(entity, Functions) and any(
+        "explicit" not in one.declaration.specifiers
+        and (one.declaration.result is not None or bool(one.declaration.name.arguments))
+        for one in entity.overloads
+    )
+
+
 def _takes_an_enum(candidate: Candidate, types: Sequence[CppType | None]) -> bool:
     """Whether a parameter of an operator function is an operand's own enum, or refers to it."""
     return any(
@@ -337,8 +367,11 @@ def _is_worse_than_implicit(method: tree.FunctionDeclaration) -> bool:
     return not isinstance(written, tree.ReferenceType) or is_const(written.to)
 
 
-def _free_operators(cx: Context, name: str, values: Sequence[Value]) -> list[Overload]:
-    """Operator functions by unqualified lookup, and in the scopes of the operands' classes."""
+def _free_operators(
+    cx: Context, name: str, values: Sequence[Value], note: str = ""
+) -> list[Overload]:
+    """Operator functions by unqualified lookup, and in the scopes of the operands' classes; those
+    that are "defaulted" by the `note`."""
     found: dict[int, Overload] = {}
     scopes: list[Any] = [cx.scope]
     for value in values:
@@ -348,7 +381,7 @@ def _free_operators(cx: Context, name: str, values: Sequence[Value]) -> list[Ove
     for scope in scopes:
         for group in scope.functions(name):
             for one in group.overloads:
-                if one.owner is None:
+                if one.owner is None and (one.declaration.note == "defaulted") == bool(note):
                     found[id(one.declaration)] = one
     return list(found.values())
 

@@ -18,6 +18,7 @@ from treadle.cuda_cpp.lower.closures import (
     this_object,
 )
 from treadle.cuda_cpp.lower.conditionals import lower_conditional, lower_logical, lower_place
+from treadle.cuda_cpp.lower.constraints import concept_holds, is_concept, lower_requires
 from treadle.cuda_cpp.lower.constructors import construct
 from treadle.cuda_cpp.lower.context import Context, LowerAgain
 from treadle.cuda_cpp.lower.conversions import OBJECTS, explicit_cast, rvalue
@@ -167,6 +168,9 @@ def lower_name(cx: Context, node: tree.Name) -> Value:
     match entity:
         case Functions(overloads=overloads):
             return FunctionSet(node.text, tuple(overloads), arguments=node.arguments)
+        case GlobalVariable() if is_concept(entity):
+            holds = concept_holds(cx, entity, node)
+            return Rvalue(n.Constant(holds, ir.BOOL, node.span), BOOL)
         case GlobalVariable():
             return global_variable(cx, entity, node)
         case TypeEntity() | DeclaredType():
@@ -561,5 +565,6 @@ HANDLERS: dict[type, Callable[[Context, Any], Value]] = {
     tree.PackExpansion: _pack_expansion,
     tree.Fold: _pack_expansion,
     tree.Lambda: lower_lambda,
+    tree.Requires: lower_requires,
     tree.Refused: _refused,
 }

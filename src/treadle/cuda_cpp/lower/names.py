@@ -330,6 +330,8 @@ def _instance(cx: Context, entity: DeclaredType, name: tree.Name) -> CppType:
             scope = cx.rules.bind_arguments(
                 cx, declaration.template, name.arguments or (), entity.scope, name.span
             )
+            if not cx.rules.satisfied(cx, scope, declaration.constraint):
+                raise cx.wrong(unsatisfied(declaration.name), name.span)
             with cx.in_scope(scope):
                 return resolve(cx, declaration.type)
         with cx.in_scope(entity.scope):
@@ -341,6 +343,11 @@ def _instance(cx: Context, entity: DeclaredType, name: tree.Name) -> CppType:
                 return inside
         return cx.rules.class_instance(cx, entity, name.arguments or (), name.span)
     return class_or_enum(cx, declaration, entity.scope)
+
+
+def unsatisfied(name: str) -> str:
+    """The message for template arguments that a constraint does not allow."""
+    return f"the constraints of {name} are not satisfied"
 
 
 def _around(scope: Scope | None, declaration: tree.StructDeclaration) -> CppType | None:

@@ -107,6 +107,7 @@ _ARITHMETIC = {"+": "add", "-": "sub", "*": "mul", "/": "div", "%": "rem"}
 _BITWISE = {"&": "and", "|": "or", "^": "xor"}
 _SHIFTS = {"<<": "shl", ">>": "shr"}
 _COMPARISONS = {"<": "lt", ">": "gt", "<=": "le", ">=": "ge", "==": "eq", "!=": "ne"}
+_REWRITTEN = frozenset((*_COMPARISONS, "<=>"))
 _SYMBOLS = {**_ARITHMETIC, **_BITWISE, **_SHIFTS, **_COMPARISONS}
 
 
@@ -122,11 +123,15 @@ def binary(
     functions are looked up unless the caller did that."""
     if is_object_of_class(left) or is_object_of_class(right):
         made = cx.rules.call_operator(cx, op, [left, right], span) if overloaded else None
+        if made is None and op in _REWRITTEN and (_is_class(left) or _is_class(right)):
+            made = cx.rules.rewritten(cx, op, left, right, span)
         if made is not None:
             return made
         left, right = _as_number(cx, left, span), _as_number(cx, right, span)
         if op in _COMPARISONS:
             left, right = _of_one_enum(cx, left, right, span)
+    if op == "<=>":
+        return cx.rules.three_way(cx, left, right, span)
     if isinstance(left, (Text, ChosenText)) or isinstance(right, (Text, ChosenText)):
         left, right = (cx.rules.text_pointer(cx, each, span) for each in (left, right))
     if not _is_null(left) and not _is_null(right):
@@ -141,9 +146,13 @@ def binary(
     return numbers(cx, op, left, right, span)
 
 
+def _is_class(value: Value) -> bool:
+    return isinstance(getattr(value, "type", None), ClassType)
+
+
 def _as_number(cx: Context, value: Value, span: Span) -> Value:
     """An object whose class converts to a number, converted; other values as they are."""
-    if isinstance(getattr(value, "type", None), ClassType):
+    if _is_class(value):
         return cx.rules.call_conversion(cx, value, None, span) or value
     return value
 

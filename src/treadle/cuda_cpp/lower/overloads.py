@@ -11,6 +11,7 @@ from treadle.core.errors import CompileError
 from treadle.core.source import Span
 from treadle.cuda_cpp.lower.alias_patterns import pattern_of
 from treadle.cuda_cpp.lower.ambiguity import equally_good, nearer
+from treadle.cuda_cpp.lower.constraints import declare_example, satisfied, stricter
 from treadle.cuda_cpp.lower.context import Context
 from treadle.cuda_cpp.lower.conversions import (
     CONVERSION,
@@ -22,7 +23,7 @@ from treadle.cuda_cpp.lower.conversions import (
     rank_of,
 )
 from treadle.cuda_cpp.lower.dispatch import type_of
-from treadle.cuda_cpp.lower.names import is_auto, is_const, is_const_type, resolve
+from treadle.cuda_cpp.lower.names import is_auto, is_const, is_const_type, resolve, unsatisfied
 from treadle.cuda_cpp.lower.packs import (
     counts_by_arguments,
     counts_of_patterns,
@@ -87,7 +88,7 @@ def resolve_overload(
         found = for_const or found
     if receiver is not None:
         found = _for_category(cx, name, found, is_lvalue(receiver), span)
-    best = _best(found, values)
+    best = _best(cx, found, values)
     if (other := equally_good(best, found, values)) is not None:
         listed = sorted((best, other), key=lambda each: each.declaration.span.line)
         raise cx.wrong(
@@ -239,10 +240,24 @@ def _candidate(
         types = tuple(resolved_parameter(cx, one.type) for one in parameters)
         if declaration.template and _may_fail(declaration.result):
             result_type(cx, Candidate(overload, scope, types))
+        if not _is_satisfied(cx, declaration, scope, types):
+            raise cx.wrong(unsatisfied(declaration.name.text), span)
     ranks = tuple(_rank(cx, value, type) for value, type in zip(values, types, strict=False))
     if IMPOSSIBLE in ranks:
         return None
     return Candidate(overload, scope, types, ranks)
+
+
+def _is_satisfied(
+    cx: Context, declaration: tree.FunctionDeclaration, scope: Scope, types: Sequence[CppType]
+) -> bool:
+    """Whether a function's constraint holds, in which its parameters may be named."""
+    if declaration.constraint is None:
+        return True
+    inner = Scope(scope)
+    for parameter, type in zip(declaration.parameters, types, strict=True):
+        declare_example(cx, inner, parameter, type)
+    return satisfied(cx, inner, declaration.constraint)
 
 
 def _type_of(cx: Context, value: Value) -> CppType:
@@ -433,17 +448,17 @@ def _line(chosen: Candidate) -> int:
     return chosen.declaration.span.line
 
 
-def _best(found: list[Candidate], values: Sequence[Value]) -> Candidate:
+def _best(cx: Context, found: list[Candidate], values: Sequence[Value]) -> Candidate:
     """The best viable candidate: not worse than any other for all arguments, and better for one.
     Otherwise the first by C++'s tie-breakers."""
     best = found[0]
     for other in found[1:]:
-        if _better(other, best, values):
+        if _better(cx, other, best, values):
             best = other
     return best
 
 
-def _better(one: Candidate, other: Candidate, values: Sequence[Value]) -> bool:
+def _better(cx: Context, one: Candidate, other: Candidate, values: Sequence[Value]) -> bool:
     pairs = list(zip(one.ranks, other.ranks, strict=False))
     if any(a > b for a, b in pairs):
         return any(a < b for a, b in pairs) and sum(one.ranks) < sum(other.ranks)
@@ -454,7 +469,16 @@ def _better(one: Candidate, other: Candidate, values: Sequence[Value]) -> bool:
         return True
     if signs & {-1, 1} == {1}:
         return False
-    return _order(one) > _order(other)
+    mine, theirs = _order(one), _order(other)
+    if mine[:3] == theirs[:3]:
+        order = stricter(cx, _constraint(one), _constraint(other))
+        if order:
+            return order > 0
+    return mine > theirs
+
+
+def _constraint(chosen: Candidate) -> tuple[Scope, tree.Expression | None]:
+    return chosen.scope, chosen.declaration.constraint
 
 
 def _is_method(chosen: Candidate) -> bool:

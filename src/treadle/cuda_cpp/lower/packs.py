@@ -79,7 +79,7 @@ def _expand(node: Any, counts: Counts, cx: Context) -> Any:
             return tree.IntegerLiteral(counts[text], "ul", True, node.span)
         case tree.Fold():
             return _folded(node, counts, cx)
-        case tree.FunctionDeclaration() | tree.FunctionType():
+        case tree.FunctionDeclaration() | tree.FunctionType() | tree.Requires():
             own = {
                 one.name: counts[next(iter(packs))]
                 for one in node.parameters
@@ -209,7 +209,7 @@ def _folded(node: tree.Fold, counts: Counts, cx: Context) -> Any:
 
 
 def _operation(node: tree.Fold, left: Any, right: Any) -> Any:
-    comparing = node.op in ("==", "!=", "<=", ">=")
+    comparing = node.op in ("==", "!=", "<=", ">=", "<=>")
     if node.op.endswith("=") and not comparing:
         return tree.Assign(node.op, left, right, node.span)
     return tree.Binary(node.op, left, right, node.span)

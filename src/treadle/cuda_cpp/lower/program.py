@@ -204,7 +204,9 @@ class Program:
         return _records_of(cx.lowering)
 
     def _context(self) -> Context:
-        lowering = Lowering(RULES, self.sources, Facts(), types=self._number_types)
+        lowering = Lowering(
+            RULES, self.sources, Facts(), types=self._number_types, file=self._unit.file
+        )
         return Context(lowering, self._scope)
 
     def type_errors(self) -> list[IllFormed]:
@@ -412,6 +414,7 @@ class Program:
                 fastmath=instance.options.fastmath,
                 types=self._number_types,
                 recursion=self._recursion,
+                file=self._unit.file,
                 sampling={
                     parameter.name: one
                     for parameter, one in zip(instance.parameters, instance.sampling, strict=False)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from treadle.cuda_cpp.lower import (
     calls,
     classes,
+    comparisons,
+    constraints,
     constructors,
     copies,
     expressions,
@@ -44,4 +46,8 @@ RULES = Rules(
     conversion_result=calls.conversion_result,
     call_operator=calls.call_operator,
     chosen_operator=calls.chosen_operator,
+    rewritten=comparisons.rewritten,
+    three_way=comparisons.three_way,
+    satisfied=constraints.satisfied,
+    stricter=constraints.stricter,
 )

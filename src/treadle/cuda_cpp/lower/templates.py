@@ -14,7 +14,13 @@ from treadle.cuda_cpp.lower.classes import class_type
 from treadle.cuda_cpp.lower.context import Context, tree_made
 from treadle.cuda_cpp.lower.conversions import convert
 from treadle.cuda_cpp.lower.dispatch import constant_rvalue, lower
-from treadle.cuda_cpp.lower.names import constant_integer, is_const_type, lookup, resolve
+from treadle.cuda_cpp.lower.names import (
+    constant_integer,
+    is_const_type,
+    lookup,
+    resolve,
+    unsatisfied,
+)
 from treadle.cuda_cpp.lower.packs import (
     counts_by_arguments,
     counts_of_patterns,
@@ -219,6 +225,8 @@ def class_instance(
     declaration = with_arguments(cx, template, arguments)
     assert declaration.template is not None
     scope = bind_arguments(cx, declaration.template, arguments, entity.scope, span)
+    if not cx.rules.satisfied(cx, scope, declaration.constraint):
+        raise cx.wrong(unsatisfied(template.name), span)
     bound = scope.names["<arguments>"]
     # By name as well: pointers to const and to non-const compare equal.
     keys = tuple((argument_key(argument), spelled(argument)) for argument in bound)
@@ -251,13 +259,31 @@ def _new_instance(
     hidden = {"<instance>": bound, "<primary>": primary}
     scope.names.update(hidden)
     if matching:
-        special, inner = max(matching, key=lambda pair: _rank(pair[0]))
+        special, inner = _best(cx, matching)
         inner.names.update(hidden)
         counts = _counts_of(special, bound)
         if counts:
             special = expanded(cx, special, counts)
         return class_type(cx, special, inner, name=name, arguments=keys, template=template)
     return class_type(cx, declaration, scope, name=name, arguments=keys, template=template)
+
+
+_Special = TypeVar("_Special", tree.StructDeclaration, tree.VariableDeclaration)
+
+
+def _best(cx: Context, matching: list[tuple[_Special, Scope]]) -> tuple[_Special, Scope]:
+    """The most specialized of the specializations that match, each with the scope of its
+    arguments: of equally specialized ones that with the strictest constraint."""
+    best = max(matching, key=lambda pair: _rank(pair[0]))
+    alike = [one for one in matching if one is not best and _rank(one[0]) == _rank(best[0])]
+    for one in alike:
+        if cx.rules.stricter(cx, _constraint(one), _constraint(best)) > 0:
+            best = one
+    return best
+
+
+def _constraint(pair: tuple[_Special, Scope]) -> tuple[Scope, tree.Expression | None]:
+    return pair[1], pair[0].constraint
 
 
 class _Primary(NamedTuple):
@@ -319,9 +345,7 @@ def variable_instance(
     primary = _Primary(declaration.template, scope)
     found = [(one, _matches(cx, one, bound, primary)) for one in entity.specializations]
     matching = [(one, match) for one, match in found if match is not None]
-    if matching:
-        return max(matching, key=lambda pair: _rank(pair[0]))
-    return declaration, scope
+    return _best(cx, matching) if matching else (declaration, scope)
 
 
 def _specificity(special: tree.StructDeclaration | tree.VariableDeclaration) -> int:
@@ -410,7 +434,8 @@ def _matches(
                 elif not deduce(cx, written, argument, parameters, deduced, exact=True):
                     return None
     found = bind_arguments(cx, parameters, (), scope, special.span, deduced)
-    return found if _is_given(cx, dependent, found, primary) else None
+    given_too = _is_given(cx, dependent, found, primary)
+    return found if given_too and cx.rules.satisfied(cx, found, special.constraint) else None
 
 
 def _has_dependent(written: Any, names: dict[str, tree.TemplateParameter]) -> bool:

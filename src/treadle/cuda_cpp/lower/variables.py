@@ -510,6 +510,7 @@ def _symbol(cx: Context, entity: GlobalVariable, span: Span) -> Value:
 
 def _host_constant(cx: Context, entity: GlobalVariable, node: tree.Name) -> Value | None:
     """The value of a host variable that constant expressions can use; None for others."""
+    entity = _defined_outside(entity)
     declaration = entity.declaration
     written = declaration.type
     while isinstance(written, tree.ArrayType):
@@ -534,6 +535,17 @@ def _host_constant(cx: Context, entity: GlobalVariable, node: tree.Name) -> Valu
             cx.lowering.statics[key] = known
     found: Value | None = known
     return found
+
+
+def _defined_outside(entity: GlobalVariable) -> GlobalVariable:
+    """A static member as it is defined outside of its class: `const A A::zero = {0};`"""
+    scope, declaration = entity.scope, entity.declaration
+    if scope.kind != "class" or scope.parent is None or declaration.initializer is not None:
+        return entity
+    found = scope.parent.names.get(f"{scope.name}::{declaration.name}")
+    if not isinstance(found, GlobalVariable) or found.declaration.template:
+        return entity
+    return GlobalVariable(found.declaration, scope)
 
 
 def _constant_of(cx: Context, declaration: tree.VariableDeclaration) -> Value | None:

@@ -91,8 +91,8 @@ _HOST_HEADERS = (
 )  # fmt: skip
 
 _STANDARD_HEADERS = (
-    "any", "atomic", "bitset", "charconv", "codecvt", "compare", "complex.h", "concepts", "deque",
-    "forward_list", "list", "map", "memory_resource", "numbers", "optional", "queue", "ranges",
+    "any", "atomic", "bitset", "charconv", "codecvt", "complex.h", "deque",
+    "forward_list", "list", "map", "memory_resource", "optional", "queue", "ranges",
     "ratio", "scoped_allocator", "set", "span", "stack", "string", "string_view", "typeindex",
     "unordered_map", "unordered_set", "valarray", "variant", "vector",
 )  # fmt: skip

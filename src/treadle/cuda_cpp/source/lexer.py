@@ -50,7 +50,7 @@ _GROUPS = (
     ("newline", r"\n"),
     (NUMBER, r"\.?[0-9](?:[eEpP][+-]|'\w|[\w.])*+"),
     ("comment", r"/\*[\s\S]*"),  # terminated comments are white space
-    (PUNCTUATOR, r"\.\.\.|->\*?|\.\*|::|##|&&|\|\||\+\+|--|(?:<<|>>|[-+*/%&|^=!<>])=?|[:.?~#]"),
+    (PUNCTUATOR, r"\.\.\.|->\*?|\.\*|::|##|&&|\|\||\+\+|--|<=>|(?:<<|>>|[-+*/%&|^=!<>])=?|[:.?~#]"),
     (STRING, _RAW + r'[\s\S]*?\)(?P=delimiter)"'),
     (STRING, _PREFIX + r'"[^"\\\n]*+(?:\\.[^"\\\n]*+)*+"'),
     (CHARACTER, _PREFIX + r"'(?:[^'\\\n]|\\.)++'"),

@@ -27,7 +27,8 @@ _PARTS = {
         "raw_halves.cuh", "texture.cuh", "nan.cuh",
     ),
     "std": (
-        "type_traits.cuh", "limits.cuh", "utility.cuh", "array.cuh", "bit.cuh", "algorithm.cuh",
+        "type_traits.cuh", "concepts.cuh", "limits.cuh", "utility.cuh", "array.cuh", "bit.cuh",
+        "compare.cuh", "numbers.cuh", "algorithm.cuh",
         "complex.cuh", "functional.cuh", "tuple.cuh",
     ),
     "cub": (
@@ -46,6 +47,9 @@ _STANDARD = {
     **dict.fromkeys(("algorithm", "numeric", "iterator"), "algorithm.cuh"),
     "array": "array.cuh",
     "bit": "bit.cuh",
+    "compare": "compare.cuh",
+    "concepts": "concepts.cuh",
+    "numbers": "numbers.cuh",
     "complex": "complex.cuh",
     "functional": "functional.cuh",
     **dict.fromkeys(("initializer_list", "memory"), "utility.cuh"),
@@ -112,6 +116,8 @@ def parts_for(texts: Sequence[str], asked: set[str], included: set[str]) -> list
         wanted.add("heap.cuh")
     if any(pair == ("<<", "<") for pair in pairwise(texts)):  # a launch
         wanted.add("launch.cuh")
+    if "<=>" in texts:
+        wanted.add("compare.cuh")
     if "asm" in texts:
         wanted.add("ptx.cuh")
         if any("f16" in text for text in texts if text[:1] == '"'):
@@ -149,6 +155,7 @@ _DECLARED = (
     r"^(?:template <.*> )?(?:struct|enum) (\w+)",
     r"^struct (\w+)",
     r"^(?:template <.*> ?)?\n?using (?:\w+::)*(\w+)",
+    r"^(?:template <.*> )?concept (\w+)",
     r"^typedef [^;]*\b(\w+);",
     r"^(?:template <.*> )?constexpr \w+ (\w+) =",
     r"^(?:template <.*> )?(?:__host__ )?__device__ [^(\n]*?\b(\w+)\(",

@@ -29,6 +29,7 @@ KEYWORD = "keyword"  # an identifier token that is a keyword
 TYPE = "type"
 CLASS_TEMPLATE = "class template"  # alias templates and template template parameters too
 FUNCTION_TEMPLATE = "function template"  # variable templates too
+CONCEPT = "concept"
 VALUE = "value"  # a variable, parameter, enumerator or function, not a template
 NAMESPACE = "namespace"
 
@@ -110,6 +111,7 @@ class Grammar:
     function: FunctionRule
     block: Callable[[Cursor, str], tree.Compound]
     lambda_expression: Callable[[Cursor], tree.Expression]
+    requires_expression: Callable[[Cursor], tree.Expression]
 
 
 class Cursor:

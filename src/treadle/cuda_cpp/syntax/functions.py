@@ -7,6 +7,7 @@ import math
 from treadle.core.source import Span
 from treadle.cuda_cpp.syntax import (
     attributes,
+    constraints,
     declarators,
     initializers,
     names,
@@ -46,8 +47,9 @@ def function(
     declarators.declare_parameters(c, found)
     parameters, invented = templates.abbreviated(found.parameters)
     template = (*(template or ()), *invented) if invented else template
+    constraint = constraints.of_parameters(invented)
     if c.texts[c.index] == "requires":
-        c.grammar.unary(c)
+        constraint = constraints.both(constraint, constraints.clause(c))
     if c.texts[c.index] == ":":
         members = _member_initializers(c)
     text = c.texts[c.index]
@@ -81,6 +83,7 @@ def function(
         note,
         found.reference,
         declared.span,
+        constraint=constraint,
     )
     return declaration, body is not None or bool(note)
 

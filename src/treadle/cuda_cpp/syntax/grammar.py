@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
-from treadle.cuda_cpp.syntax import expressions, functions, lambdas, statements, templates, types
+from treadle.cuda_cpp.syntax import (
+    constraints,
+    expressions,
+    functions,
+    lambdas,
+    statements,
+    templates,
+    types,
+)
 from treadle.cuda_cpp.syntax.cursor import Grammar
 
 GRAMMAR = Grammar(
@@ -16,4 +24,5 @@ GRAMMAR = Grammar(
     function=functions.function,
     block=statements.block,
     lambda_expression=lambdas.lambda_expression,
+    requires_expression=constraints.requires_expression,
 )

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from treadle.cuda_cpp.source.tokens import IDENTIFIER
 from treadle.cuda_cpp.syntax import (
+    attributes,
+    constraints,
     declarators,
     expressions,
     initializers,
@@ -15,9 +17,8 @@ from treadle.cuda_cpp.syntax import (
 from treadle.cuda_cpp.syntax.cursor import VALUE, Cursor
 from treadle.cuda_cpp.syntax.keywords import DEVICE_WORDS, SPECIFIER_WORDS
 
-_BEFORE_BODY = DEVICE_WORDS | frozenset(
-    ("__host__", "__forceinline__", "__noinline__", "mutable", "constexpr", "noexcept", "static")
-)
+_WORDS = "__host__ __forceinline__ __noinline__ mutable constexpr consteval noexcept static"
+_BEFORE_BODY = DEVICE_WORDS | frozenset(_WORDS.split())
 
 
 def lambda_expression(c: Cursor) -> tree.Expression:
@@ -32,8 +33,11 @@ def lambda_expression(c: Cursor) -> tree.Expression:
         if capture.initializer is not None:
             c.declare(capture.name, VALUE)
     template: list[tree.TemplateParameter] = []
+    clause: tree.Expression | None = None
     if c.texts[c.index] == "<":
         template.extend(templates.parameters(c))
+        if c.texts[c.index] == "requires":
+            clause = constraints.clause(c)
     words = _specifiers(c)
     found: tuple[tree.Parameter, ...] = ()
     if c.texts[c.index] == "(":
@@ -46,6 +50,8 @@ def lambda_expression(c: Cursor) -> tree.Expression:
         if parameter.name:
             c.declare(parameter.name, VALUE)
     found, invented = templates.abbreviated(found)
+    if c.texts[c.index] == "requires":
+        clause = constraints.both(clause, constraints.clause(c))
     outside, c.in_angles = c.in_angles, False
     classes, c.class_names = c.class_names, []
     try:
@@ -63,6 +69,7 @@ def lambda_expression(c: Cursor) -> tree.Expression:
         (*template, *invented) or None,
         const="mutable" not in words,
         span=span,
+        constraint=constraints.both(constraints.of_parameters((*template, *invented)), clause),
     )
     return tree.Lambda(default, captures, call, span)
 
@@ -108,9 +115,11 @@ def _capture(c: Cursor) -> tree.Capture:
 
 def _specifiers(c: Cursor) -> frozenset[str]:
     words: set[str] = set()
+    attributes.attributes(c)
     while (text := c.texts[c.index]) in _BEFORE_BODY:
         c.index += 1
         if text == "noexcept" and c.texts[c.index] == "(":
             c.index = c.closing(c.index, "noexcept") + 1
         words.add(SPECIFIER_WORDS.get(text) or text)
+        attributes.attributes(c)
     return frozenset(words)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from treadle.cuda_cpp.source.tokens import CHARACTER, IDENTIFIER, NUMBER, STRING
 from treadle.cuda_cpp.syntax.cursor import (
     CLASS_TEMPLATE,
+    CONCEPT,
     FUNCTION_TEMPLATE,
     KEYWORD,
     NAMESPACE,
@@ -149,7 +150,9 @@ def type_end(c: Cursor, index: int) -> tuple[int, bool]:
             seen = True
         elif kinds[at] == IDENTIFIER or text == "::":
             end, kind = name_end(c, at)
-            if end < 0 or kind in (VALUE, FUNCTION_TEMPLATE, NAMESPACE):
+            if end > 0 and texts[end] == "auto":  # `std::integral auto`
+                sure, kind, end = True, TYPE, end + 1
+            if end < 0 or kind in (VALUE, FUNCTION_TEMPLATE, CONCEPT, NAMESPACE):
                 return (-1, False)
             sure = sure or kind in _TYPE_KINDS
             seen = True
@@ -219,7 +222,7 @@ def arguments_follow(c: Cursor, kind: str | None, after_dot: bool, qualified: bo
     """Whether the `<` here, after a name in an expression, begins template arguments."""
     if kind in (VALUE, TYPE, NAMESPACE):
         return False
-    known = kind in (CLASS_TEMPLATE, FUNCTION_TEMPLATE)
+    known = kind in (CLASS_TEMPLATE, FUNCTION_TEMPLATE, CONCEPT)
     end = angles_end(c, c.index, logic=known)
     if known:
         return True
@@ -261,7 +264,9 @@ def _declares(c: Cursor, index: int) -> bool:
     if by_name:
         at, kind = name_end(c, index)
         sure = kind in _TYPE_KINDS
-        if kind in (VALUE, FUNCTION_TEMPLATE):
+        if at > 0 and texts[at] == "auto":  # `std::integral auto`
+            return True
+        if kind in (VALUE, FUNCTION_TEMPLATE, CONCEPT):
             return False
     else:
         at, sure = _specifiers_end(c, index)

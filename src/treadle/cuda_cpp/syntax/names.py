@@ -16,7 +16,7 @@ from treadle.cuda_cpp.syntax.lookahead import (
 from treadle.cuda_cpp.syntax.refusals import REFUSALS
 
 _OPERATORS_TEXT = """
-+ - * / % ^ & | ~ ! = < > += -= *= /= %= ^= &= |= << >> >>= <<= == != <= >= <=> && || ++ -- ,
++ - * / % ^ & | ~ ! = < > += -= *= /= %= ^= &= |= << >> >>= <<= == != <= >= <=> <=> && || ++ -- ,
 ->* ->
 """
 _OPERATORS = frozenset(_OPERATORS_TEXT.split())

@@ -50,7 +50,7 @@ def primary(c: Cursor) -> tree.Expression:
     if text == "typeid":
         return _skipping_parentheses(c, "typeid")
     if text == "requires":
-        return _requires(c)
+        return c.grammar.requires_expression(c)
     raise c.problem(f"expected an expression, found {c.found()}")
 
 
@@ -304,14 +304,3 @@ def _skipping_parentheses(c: Cursor, construct: str) -> tree.Expression:
         raise c.problem(f"expected '(' after '{construct}', found {c.found()}")
     c.index = c.closing(c.index, construct) + 1
     return tree.Refused(construct, span)
-
-
-def _requires(c: Cursor) -> tree.Expression:
-    span = c.span
-    c.index += 1
-    while c.text in ("(", "{"):
-        ended = c.text == "{"
-        c.index = c.closing(c.index, "requires") + 1
-        if ended:
-            break
-    return tree.Refused("requires", span)

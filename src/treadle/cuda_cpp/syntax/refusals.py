@@ -85,11 +85,6 @@ REFUSALS = {
         "device code has strings of char only",
         "write the string without the prefix",
     ),
-    "requires": Refusal(
-        "a requires-expression",
-        "concepts are not supported in device code",
-        "use static_assert with a type trait",
-    ),
     "packed": Refusal(
         "a packed struct with a struct, array or vector at an address that its parts do not allow",
         "other GPUs read and write memory in aligned numbers",

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from treadle.cuda_cpp.source.tokens import IDENTIFIER
 from treadle.cuda_cpp.syntax import (
+    constraints,
     declarations,
     declarators,
     expressions,
@@ -16,6 +17,7 @@ from treadle.cuda_cpp.syntax import (
 )
 from treadle.cuda_cpp.syntax.cursor import (
     CLASS_TEMPLATE,
+    CONCEPT,
     FUNCTION_TEMPLATE,
     TYPE,
     VALUE,
@@ -31,13 +33,17 @@ def template(c: Cursor, place: str) -> tuple[tree.Declaration, ...]:
         return ()
     mark = c.mark
     found_parameters: list[tree.TemplateParameter] = []
+    clause: tree.Expression | None = None
     while c.texts[c.index] == "template":
         c.index += 1
         found_parameters.extend(parameters(c))
         if c.texts[c.index] == "requires":
-            _constraint(c)
+            clause = constraints.both(clause, constraints.clause(c))
+    clause = constraints.both(constraints.of_parameters(found_parameters), clause)
     _declare_ahead(c)
     found = _templated(c, place, tuple(found_parameters))
+    if clause is not None:
+        found = tuple(constraints.constrained(one, clause) for one in found)
     c.forget(mark)
     for declaration in found:
         _declare(c, declaration)
@@ -49,6 +55,8 @@ def _templated(
 ) -> tuple[tree.Declaration, ...]:
     if c.texts[c.index] == "using":
         return (declarations.using(c, parameters),)
+    if c.texts[c.index] == "concept":
+        return (constraints.concept(c, parameters),)
     return declarations.after_specifiers(c, types.specifiers(c), place, parameters)
 
 
@@ -73,13 +81,8 @@ def _declare(c: Cursor, declaration: tree.Declaration) -> None:
     elif isinstance(declaration, tree.StructDeclaration | tree.TypedefDeclaration):
         c.declare(declaration.name, CLASS_TEMPLATE)
     elif isinstance(declaration, tree.VariableDeclaration):
-        c.declare(declaration.name, FUNCTION_TEMPLATE)
-
-
-def _constraint(c: Cursor) -> None:
-    """A requires-clause of C++20, which is parsed and ignored."""
-    c.index += 1
-    expressions.conditional(c)
+        is_concept = "concept" in declaration.specifiers
+        c.declare(declaration.name, CONCEPT if is_concept else FUNCTION_TEMPLATE)
 
 
 def parameters(c: Cursor) -> list[tree.TemplateParameter]:
@@ -89,7 +92,7 @@ def parameters(c: Cursor) -> list[tree.TemplateParameter]:
     outside, c.in_angles = c.in_angles, True
     found: list[tree.TemplateParameter] = []
     while not c.texts[c.index].startswith(">"):
-        parameter = _parameter(c)
+        parameter = _parameter(c, len(found))
         found.append(parameter)
         if parameter.name:
             c.declare(parameter.name, _KINDS[parameter.kind])
@@ -104,10 +107,14 @@ def parameters(c: Cursor) -> list[tree.TemplateParameter]:
 _KINDS = {"type": TYPE, "value": VALUE, "template": CLASS_TEMPLATE}
 
 
-def _parameter(c: Cursor) -> tree.TemplateParameter:
+def _parameter(c: Cursor, place: int) -> tree.TemplateParameter:
     text, span = c.text, c.span
     if text == "template":
         return _template_parameter(c)
+    if c.kinds[c.index] == IDENTIFIER or text == "::":
+        end, kind = name_end(c, c.index)
+        if kind == CONCEPT and c.texts[end] != "auto":
+            return _constrained_parameter(c, place)
     if text in ("typename", "class") and _introduces_type(c):
         c.index += 1
         pack = c.accept("...")
@@ -126,7 +133,26 @@ def _parameter(c: Cursor) -> tree.TemplateParameter:
     if c.accept("="):
         value = expressions.conditional(c)
     name = found.name.text if found.name is not None else ""
-    return tree.TemplateParameter("value", name, found.type, value, found.pack, found.span)
+    made = tree.TemplateParameter("value", name, found.type, value, found.pack, found.span)
+    concept = constraints.concept_of(found.type)
+    if concept is None:
+        return made
+    made = replace(made, name=name or f"constrained:{place}")
+    of = tree.DecltypeType(tree.Name(made.name, span=span), span)
+    return replace(made, constraint=constraints.applied(concept, of, made.pack))
+
+
+def _constrained_parameter(c: Cursor, place: int) -> tree.TemplateParameter:
+    """`std::integral T`, `Same<int>... T`"""
+    concept = names.name(c, of_type=True)
+    pack = c.accept("...")
+    name, span = f"constrained:{place}", concept.span
+    if c.kinds[c.index] == IDENTIFIER:
+        name, span = names.identifier(c, "the parameter")
+    default = types.type_name(c) if c.accept("=") else None
+    of = tree.NamedType(tree.Name(name, span=span), span)
+    constraint = constraints.applied(concept, of, pack)
+    return tree.TemplateParameter("type", name, None, default, pack, span, constraint=constraint)
 
 
 def _introduces_type(c: Cursor) -> bool:
@@ -171,17 +197,20 @@ def abbreviated(
         name = f"auto:{place}"
         type = _with_name(parameter.type, name)
         if type is not parameter.type:
+            made = tree.TemplateParameter("type", name, pack=parameter.pack, span=parameter.span)
+            concept = constraints.concept_of(parameter.type)
+            if concept is not None:
+                of = tree.NamedType(tree.Name(name, span=concept.span), concept.span)
+                made = replace(made, constraint=constraints.applied(concept, of, made.pack))
             parameter = replace(parameter, type=type)
-            invented.append(
-                tree.TemplateParameter("type", name, pack=parameter.pack, span=parameter.span)
-            )
+            invented.append(made)
         found.append(parameter)
     return tuple(found), tuple(invented)
 
 
 def _with_name(type: tree.TypeTree, name: str) -> tree.TypeTree:
     match type:
-        case tree.AutoType(span):
+        case tree.AutoType(span=span):
             return tree.NamedType(tree.Name(name, span=span), span)
         case tree.ConstType(of) | tree.ArrayType(of):
             inner = _with_name(of, name)

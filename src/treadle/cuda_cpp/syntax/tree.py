@@ -48,7 +48,10 @@ class DefinedType:
 
 @dataclass(frozen=True, slots=True)
 class AutoType:
+    """`auto`, or `C auto` with a concept, whose arguments after the type itself are given."""
+
     span: Span = field(default=NOWHERE, compare=False)
+    concept: Name | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,7 +205,8 @@ class Postfix:
 
 @dataclass(frozen=True, slots=True)
 class Binary:
-    """op: * / % + - << >> < > <= >= == != & ^ | && || and the comma `,`; `span` is its place."""
+    """op: * / % + - << >> < > <= >= <=> == != & ^ | && || and the comma `,`. `span` is its
+    place."""
 
     op: str
     left: Expression
@@ -375,6 +379,26 @@ class Lambda:
 
 
 @dataclass(frozen=True, slots=True)
+class Requirement:
+    """Of a requires-expression: `expression;`, `{ expression } -> result;` with a concept,
+    `typename type;`, or (`nested`) `requires expression;`."""
+
+    expression: Expression | TypeTree
+    result: Name | None = None
+    nested: bool = False
+    span: Span = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Requires:
+    """`requires (parameters) { requirements }`"""
+
+    parameters: tuple[Parameter, ...]
+    requirements: tuple[Requirement, ...]
+    span: Span = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
 class Refused:
     """A C++ construct that is not supported in device code: a key of `REFUSALS`."""
 
@@ -386,7 +410,7 @@ Expression: TypeAlias = (
     IntegerLiteral | FloatLiteral | CharacterLiteral | StringLiteral | BoolLiteral | NullLiteral
     | This | Name | Unary | Postfix | Binary | Assign | Conditional | Call | Subscript | Member
     | Cast | Construct | New | Delete | SizeOf | OffsetOf | StatementExpression | PackExpansion
-    | Fold | Lambda | Refused
+    | Fold | Lambda | Requires | Refused
 )  # fmt: skip
 EXPRESSIONS = get_args(Expression)
 TemplateArgument: TypeAlias = TypeTree | Expression
@@ -548,7 +572,8 @@ Statement: TypeAlias = (
 
 @dataclass(frozen=True, slots=True)
 class TemplateParameter:
-    """kind: "type" (`type` None, `default` a TypeTree), "value" (of `type`), or "template"."""
+    """kind: "type" (`type` None, `default` a TypeTree), "value" (of `type`), or "template".
+    `constraint` is that of `template <std::integral T>`, as an expression with T in it."""
 
     kind: str
     name: str
@@ -556,6 +581,7 @@ class TemplateParameter:
     default: TemplateArgument | None = None
     pack: bool = False
     span: Span = field(default=NOWHERE, compare=False)
+    constraint: Expression | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -583,6 +609,7 @@ class VariableDeclaration:
     bits: Expression | None = None  # of a bit field
     specialized: tuple[TemplateArgument, ...] | None = None  # of a variable template
     span: Span = field(default=NOWHERE, compare=False)
+    constraint: Expression | None = None  # of a template
 
 
 @dataclass(frozen=True, slots=True)
@@ -608,6 +635,7 @@ class FunctionDeclaration:
     note: str = ""
     reference: str = ""  # the ref-qualifier of a method: & or &&
     span: Span = field(default=NOWHERE, compare=False)
+    constraint: Expression | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -627,6 +655,7 @@ class StructDeclaration:
     packing: int | None = None  # the greatest alignment of a member, if it is packed
     hidden: frozenset[str] = field(default=frozenset(), compare=False)
     span: Span = field(default=NOWHERE, compare=False)
+    constraint: Expression | None = None  # of a template
 
 
 @dataclass(frozen=True, slots=True)
@@ -646,6 +675,7 @@ class TypedefDeclaration:
     type: TypeTree
     template: tuple[TemplateParameter, ...] | None = None
     span: Span = field(default=NOWHERE, compare=False)
+    constraint: Expression | None = None  # of a template
 
 
 @dataclass(frozen=True, slots=True)
@@ -654,8 +684,8 @@ class UsingDeclaration:
 
     name: Name
     namespace: bool = False
-    enum: bool = field(default=False, kw_only=True)
     span: Span = field(default=NOWHERE, compare=False)
+    enum: bool = False
 
 
 @dataclass(frozen=True, slots=True)

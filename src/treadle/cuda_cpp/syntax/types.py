@@ -91,6 +91,8 @@ def _named(c: Cursor) -> tree.TypeTree | None:
     name = names.name(c, of_type=True)
     if not name.scope and name.text not in c.names:
         c.uses.names.append(name)
+    if c.accept("auto"):  # a concept
+        return tree.AutoType(span, concept=name)
     return tree.NamedType(name, span)
 
 

@@ -4,7 +4,27 @@
 namespace std {
 
 struct piecewise_construct_t {};
-template <class T> __host__ __device__ T declval();
+template <class T> __host__ __device__ T &&declval();
+template <class F, class... A>
+constexpr bool is_invocable_v = requires { declval<F>()(declval<A>()...); };
+template <class F, class... A>
+struct is_invocable : integral_constant<bool, is_invocable_v<F, A...>> {};
+template <class F, class... A> struct invoke_result {
+    typedef decltype(declval<F>()(declval<A>()...)) type;
+};
+template <class F, class... A>
+using invoke_result_t = typename invoke_result<F, A...>::type;
+template <class T, class... A>
+constexpr bool is_constructible_v = requires { T(declval<A>()...); };
+template <class T, class... A>
+struct is_constructible : integral_constant<bool, is_constructible_v<T, A...>> {};
+template <class T> constexpr bool is_default_constructible_v = requires { T(); };
+template <class T>
+struct is_default_constructible : integral_constant<bool, is_default_constructible_v<T>> {};
+template <class T, class U>
+constexpr bool is_assignable_v = requires { declval<T>() = declval<U>(); };
+template <class T, class U>
+struct is_assignable : integral_constant<bool, is_assignable_v<T, U>> {};
 
 template <class T> __host__ __device__ constexpr T &&move(T &x) { return static_cast<T &&>(x); }
 template <class T> __host__ __device__ constexpr const T &&move(const T &x) {

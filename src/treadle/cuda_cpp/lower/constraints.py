@@ -1,0 +1,190 @@
+"""Constraints of templates: whether they are satisfied, and which of two is the stricter one."""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import Any
+
+from treadle.cuda_cpp.lower.context import Context
+from treadle.cuda_cpp.lower.conversions import is_const_object, is_lvalue
+from treadle.cuda_cpp.lower.dispatch import constant_value, lower
+from treadle.cuda_cpp.lower.names import is_const, lookup, resolve
+from treadle.cuda_cpp.lower.pointers import example_of
+from treadle.cuda_cpp.lower.templates import argument_key, spelled, variable_instance
+from treadle.cuda_cpp.lower.values import FunctionSet, Rvalue, Value, as_const
+from treadle.cuda_cpp.semantics.ill_formed import IllFormed
+from treadle.cuda_cpp.semantics.scopes import GlobalVariable, Scope, TypeEntity
+from treadle.cuda_cpp.semantics.types import (
+    BOOL,
+    VOID,
+    ArrayOf,
+    CppType,
+    FunctionOf,
+    Reference,
+    decay,
+)
+from treadle.cuda_cpp.syntax import tree
+from treadle.ir import nodes as n
+from treadle.ir import types as ir
+
+
+def is_concept(entity: Any) -> bool:
+    """Whether an entity is a concept."""
+    return isinstance(entity, GlobalVariable) and "concept" in entity.declaration.specifiers
+
+
+def satisfied(cx: Context, scope: Scope, constraint: tree.Expression | None) -> bool:
+    """Whether a constraint holds for the template arguments that a scope binds."""
+    if constraint is None:
+        return True
+    with cx.in_scope(scope):
+        return _holds(cx, constraint)
+
+
+def _holds(cx: Context, node: Any) -> bool:
+    match node:
+        case tree.Binary(op="&&", left=left, right=right):
+            return _holds(cx, left) and _holds(cx, right)
+        case tree.Binary(op="||", left=left, right=right):
+            return _holds(cx, left) or _holds(cx, right)
+        case tree.Name():
+            entity = lookup(cx, node)
+            if is_concept(entity):
+                return concept_holds(cx, entity, node)
+    try:
+        return bool(constant_value(cx, node, "a constraint"))
+    except IllFormed:  # what it names does not exist
+        return False
+
+
+def concept_holds(cx: Context, entity: GlobalVariable, node: tree.Name) -> bool:
+    """`C<T>`: whether the arguments satisfy a concept."""
+    try:
+        declaration, scope = variable_instance(cx, entity, node.arguments or (), node.span)
+    except IllFormed:  # there is no such argument, as `typename T::type`
+        return False
+    assert isinstance(declaration.initializer, tree.EXPRESSIONS)
+    return satisfied(cx, scope, declaration.initializer)
+
+
+# --- requires-expressions ------------------------------------------------------------------------
+
+
+def lower_requires(cx: Context, node: tree.Requires) -> Value:
+    """A requires-expression, a bool."""
+    return Rvalue(n.Constant(_is_valid(cx, node), ir.BOOL, node.span), BOOL)
+
+
+def _is_valid(cx: Context, node: tree.Requires) -> bool:
+    scope = Scope(cx.scope)
+    for one in node.parameters:
+        try:
+            declare_example(cx, scope, one, resolve(cx, one.type))
+        except IllFormed:
+            return False
+    with cx.in_scope(scope):
+        return all(_is_met(cx, one) for one in node.requirements)
+
+
+def declare_example(cx: Context, scope: Scope, parameter: tree.Parameter, type: CppType) -> None:
+    """Declare some variable of a parameter's type."""
+    if isinstance(type, (ArrayOf, FunctionOf)):
+        type = decay(type)
+    if not parameter.name:
+        return
+    const = is_const(parameter.type) and not isinstance(type, Reference)
+    object = type.to if isinstance(type, Reference) else type
+    value = example_of(Reference(object), parameter.span)  # it has a name, so it is an lvalue
+    if const or (isinstance(type, Reference) and type.const):
+        value = as_const(value)
+    scope.names[parameter.name] = value
+
+
+def _is_met(cx: Context, requirement: tree.Requirement) -> bool:
+    written = requirement.expression
+    if requirement.nested:
+        return _holds(cx, written)
+    try:
+        if isinstance(written, tree.TYPES):
+            resolve(cx, written)
+            return True
+        type = _exact_type(cx, written)
+    except IllFormed:
+        return False
+    return requirement.result is None or _satisfies(cx, requirement.result, type)
+
+
+def _satisfies(cx: Context, concept: tree.Name, type: CppType) -> bool:
+    """`-> C<int>` for an expression of a type."""
+    scope = Scope(cx.scope)
+    scope.names[_RESULT] = TypeEntity(type)
+    of = tree.NamedType(tree.Name(_RESULT, span=concept.span), concept.span)
+    whole = tree.Name(concept.text, concept.scope, (of, *(concept.arguments or ())), concept.span)
+    with cx.in_scope(scope):
+        return _holds(cx, whole)
+
+
+_RESULT = "<result>"
+
+
+def _exact_type(cx: Context, expression: Any) -> CppType:
+    """`decltype((expression))`: a reference for an lvalue."""
+    cx.lowering.unevaluated += 1
+    try:
+        with cx.separate_block():
+            value = lower(cx, expression)
+    finally:
+        cx.lowering.unevaluated -= 1
+    if isinstance(value, FunctionSet):
+        value = cx.rules.function_pointer(cx, value, None, expression.span)
+    type: CppType = getattr(value, "type", VOID)
+    if not is_lvalue(value) or isinstance(type, Reference):
+        return type
+    return Reference(type, is_const_object(value))
+
+
+# --- which constraint is stricter ----------------------------------------------------------------
+
+# The atoms of a constraint in a normal form: a disjunction of conjunctions, or the reverse.
+_Clauses = frozenset[frozenset[Any]]
+
+
+def stricter(cx: Context, one: tuple[Scope, Any], other: tuple[Scope, Any]) -> int:
+    """1 if the first of two constraints, each with the scope of its names, implies the second and
+    is not equivalent to it, -1 for the reverse, else 0. Atoms are compared by where they are
+    written, and by the arguments of the concept that they are in."""
+    forward, back = _implies(cx, one, other), _implies(cx, other, one)
+    return forward - back
+
+
+def _implies(cx: Context, one: tuple[Scope, Any], other: tuple[Scope, Any]) -> bool:
+    if other[1] is None:
+        return True
+    if one[1] is None:
+        return False
+    given = _normal(cx, *one, any_of=True)
+    wanted = _normal(cx, *other, any_of=False)
+    return all(not part.isdisjoint(clause) for part in given for clause in wanted)
+
+
+def _normal(cx: Context, scope: Scope, node: Any, *, any_of: bool) -> _Clauses:
+    """A constraint as a disjunction of conjunctions (`any_of`), or as a conjunction of
+    disjunctions."""
+    with cx.in_scope(scope):
+        return _clauses(cx, node, any_of, ())
+
+
+def _clauses(cx: Context, node: Any, any_of: bool, inside: tuple[Any, ...]) -> _Clauses:
+    if isinstance(node, tree.Binary) and node.op in ("&&", "||"):
+        parts = [_clauses(cx, each, any_of, inside) for each in (node.left, node.right)]
+        if (node.op == "||") == any_of:
+            return parts[0] | parts[1]
+        return frozenset(a | b for a, b in product(*parts))
+    entity: Any = lookup(cx, node) if isinstance(node, tree.Name) else None
+    if is_concept(entity):
+        declaration, scope = variable_instance(cx, entity, node.arguments or (), node.span)
+        bound = scope.names["<arguments>"]
+        of_concept = tuple((argument_key(each), spelled(each)) for each in bound)
+        with cx.in_scope(scope):
+            return _clauses(cx, declaration.initializer, any_of, of_concept)
+    return frozenset((frozenset(((id(node), inside),)),))

@@ -1,0 +1,24 @@
+// <numbers>
+#pragma once
+#include <type_traits>
+namespace std {
+namespace numbers {
+#define __treadle_number(name, value) \
+    template <class T> constexpr T name##_v = T(value); \
+    constexpr double name = value;
+__treadle_number(e, 2.718281828459045235360287471352662498)
+__treadle_number(log2e, 1.442695040888963407359924681001892137)
+__treadle_number(log10e, 0.434294481903251827651128918916605082)
+__treadle_number(pi, 3.141592653589793238462643383279502884)
+__treadle_number(inv_pi, 0.318309886183790671537767526745028724)
+__treadle_number(inv_sqrtpi, 0.564189583547756286948079451560772586)
+__treadle_number(ln2, 0.693147180559945309417232121458176568)
+__treadle_number(ln10, 2.302585092994045684017991454684364208)
+__treadle_number(sqrt2, 1.414213562373095048801688724209698079)
+__treadle_number(sqrt3, 1.732050807568877293527446341505872367)
+__treadle_number(inv_sqrt3, 0.577350269189625764509148780501957456)
+__treadle_number(egamma, 0.577215664901532860606512090082402431)
+__treadle_number(phi, 1.618033988749894848204586834365638118)
+#undef __treadle_number
+}
+}
