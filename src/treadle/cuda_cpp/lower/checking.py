@@ -39,6 +39,7 @@ from treadle.cuda_cpp.lower.values import Dependent, as_const
 from treadle.cuda_cpp.lower.variables import is_constant_variable
 from treadle.cuda_cpp.semantics.ill_formed import IllFormed
 from treadle.cuda_cpp.semantics.scopes import (
+    REFERENCE,
     DeclaredType,
     Functions,
     Namespace,
@@ -403,3 +404,5 @@ def _bind(cx: Context, parameter: tree.Parameter, assigned: frozenset[str]) -> N
     const = is_const(parameter.type) and not isinstance(type, Reference)
     if parameter.name:
         cx.scope.names[parameter.name] = as_const(value) if const else value
+        if isinstance(type, Reference):
+            cx.scope.names[REFERENCE + parameter.name] = type

@@ -6,17 +6,15 @@ from itertools import product
 from typing import Any
 
 from treadle.cuda_cpp.lower.context import Context
-from treadle.cuda_cpp.lower.conversions import is_const_object, is_lvalue
-from treadle.cuda_cpp.lower.dispatch import constant_value, lower
+from treadle.cuda_cpp.lower.dispatch import constant_value, exact_type_of
 from treadle.cuda_cpp.lower.names import is_const, lookup, resolve
 from treadle.cuda_cpp.lower.pointers import example_of
 from treadle.cuda_cpp.lower.templates import argument_key, spelled, variable_instance
-from treadle.cuda_cpp.lower.values import FunctionSet, Rvalue, Value, as_const
+from treadle.cuda_cpp.lower.values import Rvalue, Value, as_const
 from treadle.cuda_cpp.semantics.ill_formed import IllFormed
-from treadle.cuda_cpp.semantics.scopes import GlobalVariable, Scope, TypeEntity
+from treadle.cuda_cpp.semantics.scopes import REFERENCE, GlobalVariable, Scope, TypeEntity
 from treadle.cuda_cpp.semantics.types import (
     BOOL,
-    VOID,
     ArrayOf,
     CppType,
     FunctionOf,
@@ -98,6 +96,8 @@ def declare_example(cx: Context, scope: Scope, parameter: tree.Parameter, type: 
     if const or (isinstance(type, Reference) and type.const):
         value = as_const(value)
     scope.names[parameter.name] = value
+    if isinstance(type, Reference):
+        scope.names[REFERENCE + parameter.name] = type
 
 
 def _is_met(cx: Context, requirement: tree.Requirement) -> bool:
@@ -108,7 +108,7 @@ def _is_met(cx: Context, requirement: tree.Requirement) -> bool:
         if isinstance(written, tree.TYPES):
             resolve(cx, written)
             return True
-        type = _exact_type(cx, written)
+        type = exact_type_of(cx, written)
     except IllFormed:
         return False
     return requirement.result is None or _satisfies(cx, requirement.result, type)
@@ -125,22 +125,6 @@ def _satisfies(cx: Context, concept: tree.Name, type: CppType) -> bool:
 
 
 _RESULT = "<result>"
-
-
-def _exact_type(cx: Context, expression: Any) -> CppType:
-    """`decltype((expression))`: a reference for an lvalue."""
-    cx.lowering.unevaluated += 1
-    try:
-        with cx.separate_block():
-            value = lower(cx, expression)
-    finally:
-        cx.lowering.unevaluated -= 1
-    if isinstance(value, FunctionSet):
-        value = cx.rules.function_pointer(cx, value, None, expression.span)
-    type: CppType = getattr(value, "type", VOID)
-    if not is_lvalue(value) or isinstance(type, Reference):
-        return type
-    return Reference(type, is_const_object(value))
 
 
 # --- which constraint is stricter ----------------------------------------------------------------

@@ -323,6 +323,8 @@ def _reference_rank(cx: Context, value: Value, type: Reference) -> int:
     has_place = is_lvalue(value) or (isinstance(value, ObjectAddress) and given == type.to)
     if isinstance(type.to, ArrayOf) or isinstance(given, ArrayOf):
         return EXACT if type.to == given else IMPOSSIBLE
+    if type.rvalue and not type.const and given == type.to and _is_const_place(value):
+        return IMPOSSIBLE
     if type.rvalue and has_place:
         return IMPOSSIBLE if given == type.to else rank_of(cx, value, type.to)
     if not type.const and not type.rvalue and (not has_place or isinstance(value, Rvalue)):
@@ -330,6 +332,10 @@ def _reference_rank(cx: Context, value: Value, type: Reference) -> int:
     if not type.const and not type.rvalue and given != type.to:
         return CONVERSION if derives(given, type.to) else IMPOSSIBLE
     return rank_of(cx, value, type.to)
+
+
+def _is_const_place(value: Value) -> bool:
+    return is_object(value) and not isinstance(value, Rvalue) and is_const_object(value)
 
 
 def _pointer_rank(cx: Context, value: Value, given: CppType, type: Pointer) -> int:

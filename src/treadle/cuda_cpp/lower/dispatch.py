@@ -9,6 +9,8 @@ from treadle.cuda_cpp.lower.constant_evaluation import evaluate
 from treadle.cuda_cpp.lower.context import Context
 from treadle.cuda_cpp.lower.conversions import (
     condition,
+    is_const_object,
+    is_lvalue,
     rvalue,
 )
 from treadle.cuda_cpp.lower.values import (
@@ -21,6 +23,7 @@ from treadle.cuda_cpp.semantics.types import (
     VOID,
     Arithmetic,
     CppType,
+    Reference,
 )
 from treadle.cuda_cpp.syntax import tree
 from treadle.cuda_cpp.syntax.walk import walk_tree
@@ -75,7 +78,26 @@ def constant_value(cx: Context, expression: Any, what: str) -> bool | int | floa
 
 
 def type_of(cx: Context, expression: Any) -> CppType:
-    """The type of an expression that is not evaluated (decltype, sizeof, auto)."""
+    """The type of an expression that is not evaluated (sizeof, auto)."""
+    type: CppType = getattr(_unevaluated(cx, expression), "type", VOID)
+    return type
+
+
+def exact_type_of(cx: Context, expression: Any) -> CppType:
+    """The type of an expression that is not evaluated, as a reference if it is an lvalue or names
+    an object that may be moved from."""
+    value = _unevaluated(cx, expression)
+    type: CppType = getattr(value, "type", VOID)
+    if isinstance(type, Reference):
+        return type
+    if is_lvalue(value):
+        return Reference(type, is_const_object(value))
+    if getattr(value, "category", "") == "xvalue":
+        return Reference(type, is_const_object(value), rvalue=True)
+    return type
+
+
+def _unevaluated(cx: Context, expression: Any) -> Any:
     cx.lowering.unevaluated += 1
     try:
         with cx.separate_block():
@@ -83,9 +105,8 @@ def type_of(cx: Context, expression: Any) -> CppType:
     finally:
         cx.lowering.unevaluated -= 1
     if isinstance(value, FunctionSet):
-        return cx.rules.function_pointer(cx, value, None, expression.span).type
-    type: CppType = getattr(value, "type", VOID)
-    return type
+        return cx.rules.function_pointer(cx, value, None, expression.span)
+    return value
 
 
 def static_assert(cx: Context, node: tree.StaticAssert) -> None:

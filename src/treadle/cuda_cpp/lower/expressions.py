@@ -355,9 +355,14 @@ def _postfix(cx: Context, node: tree.Postfix) -> Value:
 def _binary(cx: Context, node: tree.Binary) -> Value:
     if node.op == ",":
         unused, cx.unused = cx.unused is node, node.left
-        lower(cx, node.left)
+        left = lower(cx, node.left)
         if unused:
             cx.unused = node.right
+        if is_object_of_class(left) and _has_comma(cx, left):
+            operands = Operands([left], [[]])
+            operands.add(*lower_to_block(cx, node.right))
+            made = operator_call(cx, ",", operands, node.span)
+            return operands.emit(cx)[1] if made is None else made
         return lower(cx, node.right)
     if node.op in ("&&", "||"):
         return lower_logical(cx, node)
@@ -368,6 +373,12 @@ def _binary(cx: Context, node: tree.Binary) -> Value:
         operands.add(*lower_to_block(cx, one.right))
         value = _combined(cx, one.op, operands, one.span)
     return value
+
+
+def _has_comma(cx: Context, value: Value) -> bool:
+    """Whether the file has an operator function for commas that may take an object."""
+    scope = getattr(getattr(value, "type", None), "scope", None)
+    return any(next(one.functions("operator,"), None) for one in (cx.scope, scope) if one)
 
 
 def _combined(cx: Context, op: str, operands: Operands, span: Span) -> Value:

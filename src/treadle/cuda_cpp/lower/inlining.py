@@ -46,7 +46,7 @@ from treadle.cuda_cpp.lower.values import (
     is_prvalue,
     with_category,
 )
-from treadle.cuda_cpp.semantics.scopes import KnownValue, Scope
+from treadle.cuda_cpp.semantics.scopes import REFERENCE, KnownValue, Scope
 from treadle.cuda_cpp.semantics.types import (
     VOID,
     ClassType,
@@ -441,6 +441,8 @@ def bind_argument(
         note_volatile(cx, parameter.type, bound)
         const = type.const if isinstance(type, Reference) else is_const(parameter.type)
         cx.scope.names[parameter.name] = as_const(bound) if const else bound
+        if isinstance(type, Reference):
+            cx.scope.names[REFERENCE + parameter.name] = type
 
 
 def single_return(declaration: tree.FunctionDeclaration) -> tree.Return | None:

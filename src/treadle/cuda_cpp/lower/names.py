@@ -7,11 +7,12 @@ from typing import Any
 
 from treadle.core.source import Span
 from treadle.cuda_cpp.lower.context import Context
-from treadle.cuda_cpp.lower.dispatch import constant_value, type_of
+from treadle.cuda_cpp.lower.dispatch import constant_value, exact_type_of, type_of
 from treadle.cuda_cpp.lower.packs import counts_by_arguments, expanded, packs_of
 from treadle.cuda_cpp.lower.values import Dependent, Rvalue
 from treadle.cuda_cpp.semantics.early_errors import may_be_foreign
 from treadle.cuda_cpp.semantics.scopes import (
+    REFERENCE,
     DeclaredType,
     Enumerator,
     Functions,
@@ -191,12 +192,26 @@ def resolve(cx: Context, written: tree.TypeTree) -> CppType:
             own = cx.lowering.declared  # in a variable's own initializer
             if own and isinstance(operand, tree.Name) and own[:2] == (operand.text, id(cx.scope)):
                 return own[2]
-            return type_of(cx, operand)
+            return _decltype(cx, operand, written.parentheses)
         case tree.AutoType(span):
             raise cx.wrong("the type of auto cannot be deduced here", span)
         case tree.FunctionType(result, parameters):
             types = (resolve(cx, one.type) for one in parameters)
             return FunctionOf(resolve(cx, result), tuple(_as_parameter(one) for one in types))
+
+
+def _decltype(cx: Context, operand: tree.Expression, parentheses: bool) -> CppType:
+    """The type of `decltype`: that with which a name or member is declared, or of another
+    expression with its value category."""
+    if parentheses or not isinstance(operand, (tree.Name, tree.Member)):
+        return exact_type_of(cx, operand)
+    scope: Scope | None = cx.scope
+    while isinstance(operand, tree.Name) and not operand.scope and scope is not None:
+        if scope.own(operand.text) is not None:
+            reference: CppType | None = scope.names.get(REFERENCE + operand.text)
+            return type_of(cx, operand) if reference is None else reference
+        scope = scope.parent
+    return type_of(cx, operand)
 
 
 def _as_parameter(type: CppType) -> CppType:

@@ -43,11 +43,12 @@ from treadle.cuda_cpp.lower.templates import (
 )
 from treadle.cuda_cpp.lower.values import Braced, Candidate, FunctionSet, Value, describe
 from treadle.cuda_cpp.semantics.ill_formed import IllFormed
-from treadle.cuda_cpp.semantics.scopes import DeclaredType, Overload, Scope
+from treadle.cuda_cpp.semantics.scopes import REFERENCE, DeclaredType, Overload, Scope
 from treadle.cuda_cpp.semantics.types import (
     VOID,
     ArrayOf,
     ClassType,
+    ConstOf,
     CppType,
     FunctionOf,
     Pointer,
@@ -306,6 +307,8 @@ def result_type(cx: Context, chosen: Candidate) -> CppType | None:
         scope = Scope(scope, kind="function")  # with the parameters, which it may use
         for parameter, type in zip(chosen.declaration.parameters, chosen.types, strict=False):
             scope.names[parameter.name] = example_of(type, parameter.span)
+            if isinstance(type, Reference):
+                scope.names[REFERENCE + parameter.name] = type
     with cx.in_scope(scope):
         return resolve(cx, written)
 
@@ -373,10 +376,12 @@ def _deduced(
                 type = cx.rules.function_pointer(cx, argument, wanted, span).type
             if not _is_reference(one.type):
                 type = decay(type)
-            elif _forwards(one.type, open_parameters) and is_lvalue(argument):
-                type = Reference(type, is_const_object(argument))
+            elif _is_plain(one.type, open_parameters) and (
+                is_lvalue(argument) or is_const_object(argument)
+            ):
                 assert isinstance(one.type, tree.ReferenceType)
-                if not deduce_exactly(found, one.type.to, type):
+                referred = _referred(one.type, argument, type)
+                if not deduce_exactly(found, one.type.to, referred):
                     raise cx.wrong(f"template arguments cannot be deduced from {type}", span)
                 continue
             if not deduce(cx, one.type, type, open_parameters, found):
@@ -424,11 +429,19 @@ def _function_type(
     return type.to if isinstance(type, Pointer) and isinstance(type.to, FunctionOf) else None
 
 
-def _forwards(written: tree.TypeTree, parameters: Sequence[tree.TemplateParameter]) -> bool:
-    """Whether a parameter is a forwarding reference: `T &&` with T a parameter of the template."""
+def _referred(written: tree.ReferenceType, argument: Value, type: CppType) -> Argument:
+    """What T is for a `T &` or `T &&` that refers to an object: const if that is, and a reference
+    for `T &&` to what is no temporary object."""
+    const = is_const_object(argument)
+    if written.rvalue and is_lvalue(argument):
+        return Reference(type, const)
+    return ConstOf(type) if const else type
+
+
+def _is_plain(written: tree.TypeTree, parameters: Sequence[tree.TemplateParameter]) -> bool:
+    """Whether a parameter is `T &` or `T &&` with T a parameter of the template."""
     return (
         isinstance(written, tree.ReferenceType)
-        and written.rvalue
         and isinstance(written.to, tree.NamedType)
         and not written.to.name.scope
         and written.to.name.arguments is None
@@ -496,16 +509,19 @@ def _takes_const(chosen: Candidate) -> bool:
     )
 
 
-def _order(chosen: Candidate) -> tuple[bool, bool, int, bool, bool, bool]:
+def _order(chosen: Candidate) -> tuple[bool, bool, int, bool, bool, bool, bool]:
     """The tie-breakers: functions before templates, more specialized templates first, definitions
-    first, and then the ones for non-const objects, whose references can be assigned to."""
+    first, then the ones for temporary objects, and for non-const objects, whose references can be
+    assigned to."""
     declaration = chosen.declaration
     names = {one.name for one in declaration.template or ()}
     special = _specificity(declaration.parameters, names)
     constant = any(isinstance(type, Reference) and type.const for type in chosen.types)
+    moving = any(isinstance(type, Reference) and type.rvalue for type in chosen.types)
     defined = declaration.body is not None
     own = not declaration.expanded
-    return (not declaration.template, own, special, defined, not constant, not declaration.const)
+    is_const = declaration.const
+    return (not declaration.template, own, special, defined, moving, not constant, not is_const)
 
 
 def _specificity(parameters: Sequence[tree.Parameter], names: set[str]) -> int:

@@ -528,9 +528,9 @@ def example_of(type: CppType, span: Span) -> Value:
     """Some value of a type, for expressions that are not evaluated."""
     match type:
         case Reference(to, const, rvalue):
-            if rvalue or const or not _has_layout(to):
+            if rvalue or not _has_layout(to):
                 return example_of(to, span)
-            return Lvalue(n.Variable("example", ir_type(to), span), to)
+            return Lvalue(n.Variable("example", ir_type(to), span), to, const)
         case Pointer(to, const):
             return PointerValue((NullTarget(),), ZERO, unit_of(to), to, const=const)
         case Void():

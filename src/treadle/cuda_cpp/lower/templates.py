@@ -687,7 +687,7 @@ def _deduce_pointed(
     return deduce(cx, written, inner, parameters, found, exact=True)
 
 
-def deduce_exactly(found: dict[str, Argument], written: tree.TypeTree, type: CppType) -> bool:
+def deduce_exactly(found: dict[str, Argument], written: tree.TypeTree, type: Argument) -> bool:
     """Deduce the parameter that a type consists of; False if another type was deduced before."""
     assert isinstance(written, tree.NamedType)
     return _agree(found, written.name.text, type)

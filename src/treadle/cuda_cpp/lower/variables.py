@@ -56,7 +56,7 @@ from treadle.cuda_cpp.lower.values import (
     is_prvalue,
     with_category,
 )
-from treadle.cuda_cpp.semantics.scopes import GlobalVariable, KnownValue, Scope
+from treadle.cuda_cpp.semantics.scopes import REFERENCE, GlobalVariable, KnownValue, Scope
 from treadle.cuda_cpp.semantics.types import (
     VOID,
     Arithmetic,
@@ -105,6 +105,7 @@ def declare(cx: Context, node: tree.VariableDeclaration) -> None:
             begin(cx, bound, type.to)
         note_volatile(cx, node.type, bound)
         cx.scope.names[node.name] = as_const(bound) if type.const else bound
+        cx.scope.names[REFERENCE + node.name] = type
         return
     known = None
     if key_of(cx, node) not in cx.lowering.facts.addressed:
@@ -164,6 +165,10 @@ def _deduced(cx: Context, node: tree.VariableDeclaration) -> CppType:
         if len(initializer.items) != 1:
             raise cx.wrong(f"the type of auto {node.name} cannot be deduced from {{…}}", node.span)
         initializer = initializer.items[0]
+    if isinstance(node.type, tree.AutoType) and node.type.exact:
+        assert isinstance(initializer, tree.EXPRESSIONS)
+        written = tree.DecltypeType(initializer, node.span, node.type.parentheses)
+        return resolve(cx, written)
     type = type_of(cx, initializer)
     reference = isinstance(node.type, tree.ReferenceType)
     return with_auto(cx, node.type, type if reference else decay(type))

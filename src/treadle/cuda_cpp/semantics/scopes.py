@@ -85,6 +85,7 @@ class KnownValue:
     key: Any = None  # of a local constant, which becomes an object if its address is taken
 
 
+REFERENCE = "<reference>"  # before the name of a reference, its type
 SPELLED = "<spelled>"  # the name of an instance of a class template, with its arguments
 
 

@@ -180,9 +180,13 @@ def _variable(
     initializer: tree.Expression | tree.InitializerList | None = None
     direct = False
     text = c.texts[c.index]
+    kind = declared.type
     if text == "=":
         c.index += 1
+        begin = c.index
         initializer = initializers.value(c)
+        if isinstance(kind, tree.AutoType) and c.texts[begin] == "(":
+            kind = replace(kind, parentheses=c.partners[begin] == c.index - 1)
     elif text == "{":
         initializer, direct = initializers.braces(c), True
     elif text == "(":
@@ -192,7 +196,7 @@ def _variable(
         initializer, direct = tree.InitializerList(items, span=span, braces=False), True
     made = tree.VariableDeclaration(
         name,
-        declared.type,
+        kind,
         initializer,
         direct,
         before.words | declared.words,

@@ -48,16 +48,22 @@ class DefinedType:
 
 @dataclass(frozen=True, slots=True)
 class AutoType:
-    """`auto`, or `C auto` with a concept, whose arguments after the type itself are given."""
+    """`auto`, or `C auto` with a concept, whose arguments after the type itself are given. `exact`:
+    `decltype(auto)`, of an initializer in parentheses with them."""
 
     span: Span = field(default=NOWHERE, compare=False)
     concept: Name | None = None
+    exact: bool = False
+    parentheses: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class DecltypeType:
+    """`decltype(operand)`; `decltype((operand))` in `parentheses` is a reference for an lvalue."""
+
     operand: Expression
     span: Span = field(default=NOWHERE, compare=False)
+    parentheses: bool = False
 
 
 @dataclass(frozen=True, slots=True)

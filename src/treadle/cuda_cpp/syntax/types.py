@@ -113,10 +113,12 @@ def _decltype(c: Cursor) -> tree.TypeTree:
     if c.text == "auto":
         c.index += 1
         c.expect(")", "after 'decltype(auto'")
-        return tree.AutoType(span)
+        return tree.AutoType(span, exact=True)
+    inner = c.index if c.text == "(" else -1
     operand = expressions.bracketed(c)
+    parentheses = inner >= 0 and c.partners[inner] == c.index - 1
     c.expect(")", "after the operand of decltype")
-    found = tree.DecltypeType(operand, span)
+    found = tree.DecltypeType(operand, span, parentheses)
     if not c.accept("::"):
         return found
     scope = [tree.Name(tree.OF_TYPE, arguments=(found,), span=span)]
