@@ -35,6 +35,14 @@ template <int N> __device__ int tn() { return N; }
 template <class T, int N> struct Box { T items[N]; __device__ T get(int i) const { return items[i]; } };
 """
 
+_MOVED = (
+    "struct O { int v; __device__ O(int w) : v(w) {} O(const O &) = delete; O &operator=(const O &) = delete; };"
+    "struct M { int v; __device__ M(int w) : v(w) {} M(const M &) = delete; M(M &&) = default;"
+    "M &operator=(M &&) = default; };"
+    "__device__ int taken(O o) { return o.v; } __device__ int taken(M m, int) { return m.v; }"
+    "__device__ O made(int v) { return O(v); }"
+)
+
 # (declarations, body, words)
 ILL_FORMED: list[tuple[str, str, str]] = [
     # --- conversions and pointers ---
@@ -124,6 +132,33 @@ ILL_FORMED: list[tuple[str, str, str]] = [
     ("", "x[0] = fv(1) + 1;", "void"),
     ("", "x[0] = f1;", "f1 is not a value|int \\(int\\)|function"),
     ("", "delete n;", "delete takes a pointer"),
+    # --- classes: what is deleted, and what has no value ---
+    (_MOVED, "O o(1); O p = o;", "O::O\\(const O&\\) is deleted"),
+    (_MOVED, "O o(1), p(2); o = p;", "O::operator=\\(const O&\\) is deleted"),
+    (_MOVED, "O o(1); taken(o);", "O::O\\(const O&\\) is deleted"),
+    (_MOVED, "O o[2] = {O(1), O(2)}, p = o[1];", "O::O\\(const O&\\) is deleted"),
+    (_MOVED, "M m(1); M o = m;", "M::M\\(const M&\\) is deleted"),
+    (_MOVED, "M m(1), o(2); m = o;", "M declares how it is moved"),
+    ("struct P { P() = delete; __device__ P(int) {} };", "P p;", "P::P\\(\\) is deleted"),
+    ("struct P { P() = delete; __device__ P(int) {} };", "P *p = new P;", "P::P\\(\\) is deleted"),
+    ("struct P { int v; ~P() = delete; };", "P p{1};", "~P\\(\\) is deleted"),
+    ("struct P { int v; ~P() = delete; };", "P *p = new P; delete p;", "~P\\(\\) is deleted"),
+    ("__device__ int g(float) = delete; __device__ int g(int v) { return v; }", "x[0] = g(1.5f);", "g\\(float\\) is deleted"),
+    ("struct P { int v; __device__ int get(int) = delete; };", "P p{1}; x[0] = p.get(1);", "P::get\\(int\\) is deleted"),
+    ("struct P { const int v; };", "P p;", "v of (r\\d+::)?P is const and has no initializer"),
+    ("struct P { int &v; };", "P p;", "v of (r\\d+::)?P is a reference and has no initializer"),
+    ("struct P { const int v; }; struct Q : P { int w; };", "Q q;", "v of (r\\d+::)?P is const"),
+    ("struct P { const int v; int w; };", "P p{1, 2}, q{3, 4}; p = q;", "its member v is const"),
+    ("struct P { int &v; };", "P p{n}, q{n}; p = q;", "its member v is a reference"),
+    ("struct P { B b; };", "P p;", "B has no constructor without parameters"),
+    ("struct P : B { int w; };", "P p;", "B has no constructor without parameters"),
+    ("struct P { B b[2]; };", "P p;", "B has no constructor without parameters"),
+    ("", "B *b = new B;", "B has no constructor without parameters"),
+    ("", "B *b = new B[2];", "B has no constructor without parameters"),
+    ("", "B b = B();", "B has no constructor without parameters"),
+    ("", "B b[2];", "B has no constructor without parameters"),
+    ("struct P { int v; P(const P &) = default; };", "P p;", "P has no constructor without parameters"),
+    ("", "__shared__ B b;", "B has no constructor without parameters"),
     # --- calls ---
     ("", "x[0] = f1();", "takes 1 argument, not 0"),
     ("", "x[0] = f1(1, 2);", "takes 1 argument, not 2"),
@@ -324,6 +359,12 @@ NOT_FOR_GXX = {
 }
 
 WELL_FORMED: list[tuple[str, str]] = [
+    (_MOVED, "O o = O(1), q = made(2); O &p = o; x[0] = p.v + taken(O(2)) + taken(made(3)) + q.v;"),
+    (_MOVED, "M m(1), o = static_cast<M &&>(m); m = M(2); m = static_cast<M &&>(o); x[0] = taken(static_cast<M &&>(m), 1);"),
+    ("struct P { const int v; int w; }; struct Q { int &v; const int w = 3; };", "P p{1, 2}, q = p, r{}; Q s{n}, t = s; x[0] = q.v + r.w + t.v + s.w;"),
+    ("struct P { int v; P() = default; __device__ P(int w) : v(w) {} }; struct Q { P p[2]; B b{3}; };", "P p; Q q; p.v = 1; x[0] = p.v + q.b.v;"),
+    ("struct P { template <class... T> __device__ P(T... v) {} }; struct Q { __device__ Q(int v = 3) {} };", "P p; P q(1, 2); Q r; Q s[3]; Q *t = new Q[2];"),
+    ("struct P { typedef B Base; }; struct Q : B { typedef B Base; __device__ Q() : Base(3) {} };", "Q q; x[0] = q.v;"),
     ("", "void *v = x; int *p = (int *)v; p[0] = 1; const void *w = c; w = v;"),
     ("", "D d; d.a = 1; A *p = &d; D *q = static_cast<D *>(p); A &r = d; q->d = r.a; A b = d;"),
     ("", "E e = e1; int v = e; e = static_cast<E>(1); S s = S::s1; v = int(s); x[0] = v + (s == S::s0);"),

@@ -12,7 +12,7 @@ SOURCE = """
 struct Node {
     int value;
     Node *next;
-    Node(int v, Node *n) : value(v), next(n) {}
+    __device__ Node(int v, Node *n) : value(v), next(n) {}
 };
 __global__ void lists(int *out)
 {

@@ -94,7 +94,7 @@ def test_functions_of_a_class_may(declarations, body):
         (
             "struct S { int a; int size() { return a; } };",
             "S s{1}; x[0] = s.size();",
-            "size of S is for the host: declare it __device__",
+            "S::size() is for the host: declare it __device__",
         ),
         ("", "thrust::device_vector<int> v;", "thrust::device_vector is from Thrust"),
         ("", "x[0] = cutlass::gemm(1);", "cutlass::gemm is from CUTLASS"),
@@ -102,3 +102,58 @@ def test_functions_of_a_class_may(declarations, body):
 )
 def test_const_host_and_libraries(declarations, body, words):
     assert words in refused(declarations, body)
+
+
+HOST = """
+struct S { int v; S() {} };
+struct D { int v; ~D() {} };
+struct C { int v; C(const C &o) : v(o.v) {} __device__ C(int) : v(3) {} };
+struct A { int v; A &operator=(const A &o) { v = o.v; return *this; } };
+struct O { S s; int y; };
+struct B : S { int y; };
+struct U { int v; U(unknown::type y) : v(1) {} };
+struct W { int v; W(@) : v(1) {} };
+struct F { int v; __device__ int f(float) { return 1; } int f(int) { return 2; } };
+struct N { int v; operator float() const { return 1; } N operator-() const { return *this; } };
+struct P { int v; P(); P(int); __device__ P(float); friend P operator+(P a, P b) { return a; } };
+__device__ P::P(float) : v(7) {}
+struct L { int v; L(); };
+__device__ L::L() : v(4) {}
+struct T { int v; template <class U> T(U u) : v(u) {} __device__ T(int a, int b) : v(a + b) {} };
+template <class U> struct G { U v; G(U u) : v(u) {} };
+__device__ int taken(C c) { return c.v; }
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "named"),
+    [
+        ("S s;", "S::S()"), ("S s[3];", "S::S()"), ("S s = S();", "S::S()"),
+        ("auto s = S{};", "S::S()"),
+        ("S *s = new S;", "S::S()"), ("S *s = new S[x[0]];", "S::S()"), ("O o;", "S::S()"),
+        ("O o{};", "S::S()"), ("B b;", "S::S()"), ("D d;", "D::~D()"),
+        ("D *d = (D *)x; delete d;", "D::~D()"), ("C d = c;", "C::C(const C&)"),
+        ("x[0] = taken(c);", "C::C(const C&)"), ("C *p = &c; C d(*p);", "C::C(const C&)"),
+        ("auto f = [=] { return c.v; }; x[0] = f();", "C::C(const C&)"),
+        ("A a, b; a = b;", "A::operator=(const A&)"), ("F f; x[0] = f.f(1);", "F::f(int)"),
+        ("N n; float f = n;", "N::operator float()"),
+        ("N n; x[0] = (int)n;", "N::operator float()"),
+        ("N n; n = -n;", "N::operator-()"), ("P p;", "P::P()"), ("P p(1);", "P::P(int)"),
+        ("P p(1.0f); p + p;", "operator+(P, P)"), ("T t(1);", "T::T(U)"),
+        ("G<int> g(1);", "G<int>::G(U)"), ("W w(1);", "the constructor of W in line 9"),
+    ],
+)  # fmt: skip
+def test_what_a_kernel_uses_is_not_for_the_host(body, named):
+    with pytest.raises(CompileError) as caught:
+        td.cuda_module(f"{HOST}__global__ void k(int *x, C c) {{ {body} }}").k.source("ir")
+    assert caught.value.message.startswith(f"{named} is for the host: declare it __device__")
+
+
+def test_other_members_of_such_classes_work():
+    body = """
+    C d(1); D *e = new D; F f; P p(1.5f); L l; T t(2, 3); __shared__ S s; S *q = &s; S r = *q;
+    x[0] = c.v + d.v + f.f(1.0f) + p.v + l.v + t.v + (int)(sizeof(S) + sizeof(D)) + taken(C(1)); """
+    module = td.cuda_module(f"{HOST}__global__ void k(int *x, C c) {{ {body} }}")
+    x = td.zeros(1, dtype=td.int32, device="cpu")
+    module.k[1, 1](x, {"v": 20})
+    assert x.tolist() == [20 + 3 + 1 + 7 + 4 + 5 + 8 + 3]

@@ -37,6 +37,7 @@ from treadle.cuda_cpp.lower.overloads import resolve_overload, viable
 from treadle.cuda_cpp.lower.pointers import example_of, pointer_of
 from treadle.cuda_cpp.lower.recursion import call_recursive, calls_itself
 from treadle.cuda_cpp.lower.storage import declare_object
+from treadle.cuda_cpp.lower.usable import refuse_unusable
 from treadle.cuda_cpp.lower.values import (
     Candidate,
     FunctionSet,
@@ -298,13 +299,15 @@ def chosen_operator(
         # Each class has an assignment of its own, which hides those of its bases.
         entity = owner.scope.names.get(name) if op == "=" else owner.scope.own(name)
         if isinstance(entity, Functions):
-            methods = [one for one in entity.overloads if not one.declaration.note]
+            methods = [one for one in entity.overloads if _takes_part(one.declaration, op)]
             if op == "=" and getattr(values[1], "type", None) == owner:
                 methods = [one for one in methods if not _is_worse_than_implicit(one.declaration)]
             found = viable(cx, methods, values[1:], None, span)[0]
     if found:
         methods = [one.overload for one in found]
         chosen = resolve_overload(cx, name, methods, values[1:], None, span, values[0])
+        if chosen.declaration.note == "defaulted":
+            return None
         return Operator(chosen, True)
     if members_only:
         return None
@@ -332,7 +335,7 @@ def defaulted_operator(cx: Context, op: str, values: Sequence[Value]) -> Overloa
     for one in methods:
         if one.declaration.note == "defaulted":
             return one
-    friends = _free_operators(cx, name, values, "defaulted")
+    friends = _free_operators(cx, name, values, defaulted=True)
     found = viable(cx, friends, values, None, cx.span)[0] if friends else []
     return found[0].overload if found else None
 
@@ -348,6 +351,11 @@ def converts_by_itself(value: Value) -> bool:
         and (one.declaration.result is not None or bool(one.declaration.name.arguments))
         for one in entity.overloads
     )
+
+
+def _takes_part(method: tree.FunctionDeclaration, op: str) -> bool:
+    """Whether overload resolution selects from a method: an assignment may be defaulted."""
+    return op == "=" or method.note != "defaulted"
 
 
 def _takes_an_enum(candidate: Candidate, types: Sequence[CppType | None]) -> bool:
@@ -368,10 +376,10 @@ def _is_worse_than_implicit(method: tree.FunctionDeclaration) -> bool:
 
 
 def _free_operators(
-    cx: Context, name: str, values: Sequence[Value], note: str = ""
+    cx: Context, name: str, values: Sequence[Value], *, defaulted: bool = False
 ) -> list[Overload]:
-    """Operator functions by unqualified lookup, and in the scopes of the operands' classes; those
-    that are "defaulted" by the `note`."""
+    """Operator functions by unqualified lookup, and in the scopes of the operands' classes: those
+    that are `defaulted`, or the others."""
     found: dict[int, Overload] = {}
     scopes: list[Any] = [cx.scope]
     for value in values:
@@ -381,7 +389,7 @@ def _free_operators(
     for scope in scopes:
         for group in scope.functions(name):
             for one in group.overloads:
-                if one.owner is None and (one.declaration.note == "defaulted") == bool(note):
+                if one.owner is None and (one.declaration.note == "defaulted") == defaulted:
                     found[id(one.declaration)] = one
     return list(found.values())
 
@@ -432,6 +440,7 @@ def call_conversion(cx: Context, value: Value, type: CppType | None, span: Span)
     overload = conversion_to(cx, getattr(value, "type", VOID), type)
     if overload is None:
         return None
+    refuse_unusable(cx, overload, span)
     with cx.in_scope(overload.scope):
         made = resolve(cx, _conversion_type(overload.declaration))
     chosen = Candidate(overload, overload.scope, ())

@@ -24,6 +24,7 @@ from treadle.cuda_cpp.lower.names import (
 from treadle.cuda_cpp.lower.special_members import (
     CONSTRUCTORS,
     DESTRUCTOR,
+    UNREAD_CONSTRUCTOR,
     is_copy_constructor,
     is_of_one_instance,
     is_word,
@@ -34,6 +35,7 @@ from treadle.cuda_cpp.semantics.scopes import (
     DeclaredType,
     Enumerator,
     Functions,
+    HostEntity,
     Overload,
     Scope,
     TypeEntity,
@@ -49,6 +51,7 @@ from treadle.cuda_cpp.semantics.types import (
     CppType,
     EnumType,
     Field,
+    NoLayout,
     Void,
     align_of,
     all_fields,
@@ -252,13 +255,16 @@ def _is_field(member: tree.Declaration) -> bool:
 
 
 def _declare_member(member: tree.Declaration, home: Scope) -> None:
+    if isinstance(member, tree.HostCode) and member.what == "constructor":
+        home.names.setdefault(UNREAD_CONSTRUCTOR, HostEntity(member))
+        return
     if isinstance(member, tree.FunctionDeclaration):
         if "friend" in member.specifiers:
             declare(member, home.parent or home)
             return
         name = member.name.text
         if name.startswith("~"):
-            if "device" in member.specifiers:
+            if member.note != "defaulted":
                 known = home.names.setdefault(DESTRUCTOR, Functions(DESTRUCTOR))
                 known.overloads.append(Overload(member, home))
             return
@@ -399,12 +405,12 @@ def _own_methods(
         if is_of_one_instance(method.declaration, declaration):
             special.append(overload)
             continue
-        known.overloads = [  # the declaration inside the class is the same function
-            one
-            for one in known.overloads
-            if one.declaration.body is not None
-            or len(one.declaration.parameters) != len(overload.declaration.parameters)
-        ]
+        same = [one for one in known.overloads if _may_define(overload, one)]
+        if len(same) > 1:
+            same = [one for one in same if _has_types_of(cx, one, overload)]
+        # The declaration inside the class is the same function.
+        taken = set(map(id, same))
+        known.overloads = [one for one in known.overloads if id(one) not in taken]
         known.overloads.append(overload)
     for overload in special:
         name = overload.declaration.name.text
@@ -417,6 +423,28 @@ def _own_methods(
             if len(one.declaration.parameters) != count or _parameter_types(cx, one) != types
         ]
         known.overloads.append(overload)
+
+
+def _may_define(defined: Overload, declared: Overload) -> bool:
+    """Whether a method outside of its class may be the definition of a declaration in the class, by
+    the number of its parameters."""
+    one = declared.declaration
+    count = len(defined.declaration.parameters)
+    return one.body is None and not one.note and len(one.parameters) == count
+
+
+def _has_types_of(cx: Context, one: Overload, other: Overload) -> bool:
+    """Whether two methods have the same parameters, as far as that is known."""
+    if one.declaration.const != other.declaration.const:
+        return False
+    try:
+        types = _parameter_types(cx, other)
+    except (CompileError, NoLayout):
+        return True
+    try:
+        return types is None or _parameter_types(cx, one) in (None, types)
+    except (CompileError, NoLayout):  # of the host's library
+        return False
 
 
 def _special_name(name: str, owner: str) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 from treadle.core.source import Span
@@ -34,21 +33,28 @@ from treadle.cuda_cpp.lower.operators import initialize
 from treadle.cuda_cpp.lower.overloads import resolve_overload, viable
 from treadle.cuda_cpp.lower.recursion import call_recursive, calls_itself
 from treadle.cuda_cpp.lower.special_members import (
+    UNREAD_CONSTRUCTOR,
     acts,
+    callable_constructors,
     constructors_of,
     has_constructors,
     has_default_constructor,
+    has_unread_constructor,
+    lack_of_default,
     member_defaults,
     members_of,
+    takes_nothing,
     written_name,
 )
 from treadle.cuda_cpp.lower.storage import construct_items, uninitialized
 from treadle.cuda_cpp.lower.tree_analysis import assigned_names
+from treadle.cuda_cpp.lower.usable import for_host, refuse_unusable
 from treadle.cuda_cpp.lower.values import (
     ArrayValue,
     Braced,
     Candidate,
     Rvalue,
+    SplitArray,
     SplitStruct,
     Value,
     is_prvalue,
@@ -56,7 +62,6 @@ from treadle.cuda_cpp.lower.values import (
 )
 from treadle.cuda_cpp.semantics.scopes import (
     DeclaredType,
-    Overload,
     Scope,
     TypeEntity,
 )
@@ -99,7 +104,7 @@ def constructed_from(
     if isinstance(type, VectorType):
         return [type.element] * len(values)
     if isinstance(type, ClassType) and has_constructors(type) and type != DIM3:
-        overloads = [one for one in constructors_of(type) if not one.declaration.note]
+        overloads = callable_constructors(type)
         found, _ = viable(cx, overloads, values, None, cx.span)
         if found:
             return resolve_overload(cx, type.name, overloads, values, None, cx.span).types
@@ -124,7 +129,7 @@ def construct(cx: Context, type: CppType, values: Sequence[Value], span: Span) -
                 return convert(cx, values[0], type, span)
             raise cx.amiss(f"{type} has no constructor: use {type}{{…}} for its fields", span, type)
         if len(values) == 1 and isinstance(values[0], Braced):  # T({a, b}): a copy of T{a, b}
-            overloads = [one for one in constructors_of(type) if not one.declaration.note]
+            overloads = callable_constructors(type)
             if not viable(cx, overloads, values, None, span)[0]:
                 return from_list(cx, type, values[0].node, span)
         cx.calls += 1
@@ -200,8 +205,17 @@ def run_constructor(
     if type == DIM3:
         initialize(cx, place, extents(cx, values, span), span)
         return
-    overloads = [one for one in constructors_of(type) if not one.declaration.note]
-    if not overloads or (not values and not _takes_nothing(overloads)):
+    overloads = callable_constructors(type)
+    if not values and not any(takes_nothing(one.declaration) for one in overloads):
+        if reason := lack_of_default(type):
+            raise cx.wrong(f"{type} is made without arguments: {reason}", span)
+        _default_parts(cx, place, type, frozenset(), span)
+        return
+    if has_unread_constructor(type) and not viable(cx, overloads, values, None, span)[0]:
+        entity = type.scope.names[UNREAD_CONSTRUCTOR]
+        line = entity.code.span.line
+        raise cx.error(for_host(f"the constructor of {type} in line {line}"), span)
+    if not overloads:
         _default_parts(cx, place, type, frozenset(), span)
         return
     chosen = resolve_overload(cx, type.name, overloads, values, None, span)
@@ -220,9 +234,10 @@ def run_chosen(
     owner = chosen.overload.owner
     if isinstance(owner, ClassType) and owner != type and derives(type, owner):  # inherited
         _construct_base(cx, place, owner, values, span)
-        _default_parts(cx, place, type, frozenset({_own_name(owner)}), span)
+        _default_parts(cx, place, type, frozenset(), span, [owner])
         return
     declaration = chosen.declaration
+    refuse_unusable(cx, chosen.overload, span)
     instance = (id(declaration), type.arguments)
     arguments = with_defaults(cx, chosen, values)
     place = with_category(place, "lvalue")
@@ -253,7 +268,7 @@ def run_chosen(
     inner.recursion = cx.recursion
     inner.blocks = [cx.blocks[-1]]
     inner.span = span
-    assigned = assigned_names(cx, _with_body(declaration))
+    assigned = assigned_names(cx, declaration)
     for parameter, kind, value in zip(
         declaration.parameters, chosen.types, arguments, strict=False
     ):
@@ -273,30 +288,25 @@ def _run_parts(
     """What a constructor does, in its context `inner`: to bases and members, then its body."""
     given = frozenset(name.text for name, _ in declaration.initializers)
     if not any(_is_delegated(name, type) for name, _ in declaration.initializers):
-        _default_parts(cx, place, type, given, span)
+        named = [_named_base(inner, name, type.bases) for name, _ in declaration.initializers]
+        _default_parts(cx, place, type, given, span, [one for one in named if one is not None])
     run_initializers(inner, declaration, type, place)
-    run_body(inner, _with_body(declaration), span)
-
-
-def _takes_nothing(overloads: Sequence[Overload]) -> bool:
-    return any(all(p.default is not None for p in one.declaration.parameters) for one in overloads)
-
-
-def _with_body(declaration: tree.FunctionDeclaration) -> tree.FunctionDeclaration:
-    if declaration.body is not None:
-        return declaration
-    return replace(declaration, body=tree.Compound(()))
+    run_body(inner, declaration, span)
 
 
 def _default_parts(
-    cx: Context, place: Value, type: ClassType, given: frozenset[str], span: Span
+    cx: Context,
+    place: Value,
+    type: ClassType,
+    given: frozenset[str],
+    span: Span,
+    bases: Sequence[ClassType] = (),
 ) -> None:
     """Initialize the bases and fields without a mem-initializer, by their default constructors or
-    their default member initializers."""
+    their default member initializers. `bases` are those that have a mem-initializer, and `given`
+    the names of such fields."""
     for base in type.bases:
-        declaration = base.template
-        named = isinstance(declaration, tree.StructDeclaration) and declaration.name in given
-        if not named and has_default_constructor(base):
+        if base not in bases and has_default_constructor(base):
             _construct_base(cx, place, base, [], span)
     defaults = member_defaults(type)
     members: tuple[Member, ...] = (*type.fields, *type.bits)
@@ -309,7 +319,8 @@ def _default_parts(
             initialize_by_default(cx, place, type, field, initializer, span)
         elif isinstance(owner, ClassType) and has_default_constructor(owner):
             part = cx.rules.member_of(cx, place, tree.Name(field.name), span)
-            if isinstance(part, ArrayValue):
+            if isinstance(part, (ArrayValue, SplitArray)):
+                assert isinstance(part.type, ArrayOf)
                 construct_items(cx, part, part.type, span)
             else:
                 run_constructor(cx, part, owner, [], span)
@@ -387,19 +398,26 @@ def _own_name(type: ClassType) -> str:
 def _base_initializer(
     cx: Context, name: tree.Name, written: Sequence[Any], type: ClassType, place: Value
 ) -> None:
-    entity = lookup(cx, name)  # the base may be written as a typedef
+    base = _named_base(cx, name, (*type.bases, type))
+    if base is None:
+        raise cx.wrong(f"{type} has no field or base {name.text}", name.span)
+    if base == type or has_constructors(base) or not written:
+        _construct_base(cx, place, base, arguments(cx, written, base), name.span)
+    else:
+        _fill_base(cx, place, base, written, name.span)
+
+
+def _named_base(cx: Context, name: tree.Name, candidates: Sequence[ClassType]) -> ClassType | None:
+    """The class of these that a mem-initializer names, maybe by a typedef; None if it names a
+    field."""
+    entity = lookup(cx, name)
     given = (
         named_type(cx, name, name.span) if isinstance(entity, (DeclaredType, TypeEntity)) else None
     )
-    candidates = type.bases if name.arguments is not None else (*type.bases, type)
-    for base in candidates:
-        if base == given or (name.arguments is None and _own_name(base) == name.text):
-            if base == type or has_constructors(base) or not written:
-                _construct_base(cx, place, base, arguments(cx, written, base), name.span)
-            else:
-                _fill_base(cx, place, base, written, name.span)
-            return
-    raise cx.wrong(f"{type} has no field or base {name.text}", name.span)
+    for one in candidates:
+        if one == given or (name.arguments is None and _own_name(one) == name.text):
+            return one
+    return None
 
 
 def _fill_base(

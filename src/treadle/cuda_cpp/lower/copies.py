@@ -16,6 +16,7 @@ from treadle.cuda_cpp.lower.operators import put
 from treadle.cuda_cpp.lower.overloads import resolve_overload
 from treadle.cuda_cpp.lower.recursion import call_recursive, calls_itself
 from treadle.cuda_cpp.lower.special_members import copy_constructors, destructor_of, lifetime_of
+from treadle.cuda_cpp.lower.usable import refuse_unusable
 from treadle.cuda_cpp.lower.values import Candidate, SplitStruct, Value, is_prvalue, with_category
 from treadle.cuda_cpp.semantics.scopes import Scope
 from treadle.cuda_cpp.semantics.types import VOID, ArrayOf, ClassType, CppType, Reference
@@ -40,8 +41,9 @@ def copy_into(cx: Context, target: Value, value: Value, type: CppType, span: Spa
     overloads = copy_constructors(type)
     if overloads:
         chosen = resolve_overload(cx, type.name, overloads, [value], None, span)
-        run_chosen(cx, target, type, chosen, [value], span)
-        return
+        if chosen.declaration.note != "defaulted":
+            run_chosen(cx, target, type, chosen, [value], span)
+            return
     for base in type.bases:
         copy_into(cx, as_base(cx, target, base, span), as_base(cx, value, base, span), base, span)
     for field in type.fields:
@@ -72,8 +74,7 @@ def destroy(cx: Context, value: Value, type: CppType, span: Span) -> None:
     destructor = destructor_of(type)
     if destructor is not None:
         declaration = destructor.declaration
-        if declaration.body is None:
-            raise cx.error(f"~{type} is declared, but not defined in any included file", span)
+        refuse_unusable(cx, destructor, span)
         instance = (id(declaration), type.arguments)
         recursive = calls_itself(cx, instance)
         if recursive is None:

@@ -34,9 +34,10 @@ from treadle.cuda_cpp.lower.pointers import example_of
 from treadle.cuda_cpp.lower.recursion import call_recursive, calls_itself, is_open
 from treadle.cuda_cpp.lower.special_members import acts
 from treadle.cuda_cpp.lower.statements import lower_statement
-from treadle.cuda_cpp.lower.storage import declare_object
+from treadle.cuda_cpp.lower.storage import declare_object, uninitialized
 from treadle.cuda_cpp.lower.templates import argument_key, spelled
 from treadle.cuda_cpp.lower.tree_analysis import assigned_names
+from treadle.cuda_cpp.lower.usable import refuse_deleted, refuse_unusable
 from treadle.cuda_cpp.lower.values import (
     Candidate,
     Lvalue,
@@ -75,13 +76,13 @@ def call_function(
     """The value of a call."""
     declaration = chosen.declaration
     _refuse_kernels(cx, declaration, span)
+    refuse_deleted(cx, chosen.overload, span)
     result = result_type(cx, chosen)
     if cx.lowering.unevaluated and result is not None:
         return example_of(result, span)
+    refuse_unusable(cx, chosen.overload, span)
     if cx.lowering.calls_are_examples and result is not None and not _is_known(chosen, values):
         return _checked(cx, chosen, values, result, span)
-    if declaration.body is None:
-        raise cx.error(_no_body(declaration), span)
     facts = cx.lowering.facts
     known = tuple(map(argument_key, chosen.arguments))
     instance = (id(declaration), known, _arguments_around(chosen.scope))
@@ -128,7 +129,10 @@ def _checked(
     for parameter, type, value in zip(parameters, chosen.types, values, strict=False):
         if not isinstance(type, Reference) and not (templated and isinstance(type, Pointer)):
             refuse_lost_const(cx, parameter.type, value, span)
-            convert(cx, value, type, span)
+            converted = convert(cx, value, type, span)
+            if isinstance(type, ClassType) and acts(type):  # a copy constructor may be deleted
+                place = uninitialized(cx, "copy", type, (cx.path, "copy", id(parameter)), span)
+                cx.rules.copy_into(cx, place, converted, type, span)
     made: Value = example_result(cx, result, span)
     return made
 
@@ -183,16 +187,6 @@ def _refuse_kernels(cx: Context, declaration: tree.FunctionDeclaration, span: Sp
         raise cx.error(message, span)
     if "virtual" in specifiers:
         raise cx.error(refusal_message("virtual"), span)
-
-
-def _no_body(declaration: tree.FunctionDeclaration) -> str:
-    name = declaration.name.text
-    if declaration.note:
-        return f"{name} is {declaration.note}"
-    return (
-        f"{name} is declared here, but not defined in any included file: include its definition, "
-        "since a module is one translation unit"
-    )
 
 
 def with_defaults(cx: Context, chosen: Candidate, values: Sequence[Value]) -> list[Value]:

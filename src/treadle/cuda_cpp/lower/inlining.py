@@ -30,7 +30,7 @@ from treadle.cuda_cpp.lower.names import is_const
 from treadle.cuda_cpp.lower.operators import assign_pointer, initialize, put
 from treadle.cuda_cpp.lower.pointers import address
 from treadle.cuda_cpp.lower.special_members import acts
-from treadle.cuda_cpp.lower.storage import declare_object, uninitialized
+from treadle.cuda_cpp.lower.storage import declare_object, without_value
 from treadle.cuda_cpp.lower.tree_analysis import assigned_names, note_volatile
 from treadle.cuda_cpp.lower.values import (
     ArrayValue,
@@ -229,13 +229,6 @@ def prepare_result(cx: Context, body: tree.Statement, span: Span) -> None:
             cx.returns.place = cx.variable(f"{cx.name}.result", ir.I32, span)
         return
     cx.returns.place = without_value(cx, f"{cx.name}.result", type, key, span)
-
-
-def without_value(cx: Context, name: str, type: CppType, key: Any, span: Span) -> Any:
-    """A new object whose constructor is not run: it is initialized later."""
-    if isinstance(type, ClassType):
-        return uninitialized(cx, name, type, key, span)
-    return declare_object(cx, name, type, key, None, span)
 
 
 class _FirstReturn(Exception):

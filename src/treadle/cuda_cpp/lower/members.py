@@ -24,6 +24,7 @@ from treadle.cuda_cpp.lower.names import (
 )
 from treadle.cuda_cpp.lower.objects import bit_field, component_type, member, subscript
 from treadle.cuda_cpp.lower.pointers import address, as_index, follow, pointer_of
+from treadle.cuda_cpp.lower.usable import for_host
 from treadle.cuda_cpp.lower.values import (
     BitFieldLvalue,
     ChosenPointer,
@@ -203,11 +204,7 @@ def _of_class(cx: Context, base: Value, type: ClassType, name: tree.Name, span: 
         case GlobalVariable():
             return global_variable(cx, entity, name)
         case HostEntity():
-            raise cx.error(
-                f"{name.text} of {type} is for the host: declare it __device__ (or __host__ "
-                "__device__), so that kernels can call it",
-                span,
-            )
+            raise cx.error(for_host(f"{name.text} of {type}"), span)
     value = known_entity(cx, entity, span)
     if value is not None:
         known: Value = value

@@ -19,6 +19,7 @@ from treadle.cuda_cpp.lower.conversions import (
     difference,
     explicit_cast,
     integer,
+    is_lvalue,
     is_not_null,
     number,
     number_as,
@@ -49,7 +50,7 @@ from treadle.cuda_cpp.lower.pointers import (
     pointer_of,
 )
 from treadle.cuda_cpp.lower.slots import flows, store_slot, targets_of_key
-from treadle.cuda_cpp.lower.special_members import acts, lifetime_of
+from treadle.cuda_cpp.lower.special_members import acts, lack_of_assignment, lifetime_of
 from treadle.cuda_cpp.lower.values import (
     Address,
     ArrayValue,
@@ -486,6 +487,8 @@ def assign(cx: Context, op: str, target: Value, value: Value, span: Span) -> Val
         if isinstance(target, OBJECTS) and isinstance(value, Rvalue):
             value = _back(cx, value, target, span)
     type = getattr(target, "type", None)
+    if isinstance(type, ClassType) and op == "=":
+        _refuse_unassignable(cx, type, value, span)
     if isinstance(type, ClassType) and op == "=" and lifetime_of(type).assigns:
         converted = convert(cx, value, type, span)
         same = getattr(converted, "type", None) == type
@@ -493,6 +496,13 @@ def assign(cx: Context, op: str, target: Value, value: Value, span: Span) -> Val
             _assign_members(cx, target, converted, type, span)
             return target
     return _store(cx, target, value, span)
+
+
+def _refuse_unassignable(cx: Context, type: ClassType, value: Value, span: Span) -> None:
+    """CompileError for an assignment that is deleted implicitly."""
+    same = getattr(value, "type", None) == type
+    if reason := lack_of_assignment(type, same and is_lvalue(value)):
+        raise cx.amiss(f"an object of {type} cannot be assigned to: {reason}", span, type)
 
 
 def _assign_members(cx: Context, target: Value, value: Value, type: ClassType, span: Span) -> None:

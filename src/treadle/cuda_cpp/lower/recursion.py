@@ -24,7 +24,6 @@ from treadle.cuda_cpp.lower.evaluation_order import bind_reference, with_fixed_p
 from treadle.cuda_cpp.lower.inlining import (
     bind_argument,
     deduced_result,
-    without_value,
 )
 from treadle.cuda_cpp.lower.lifetimes import temporary
 from treadle.cuda_cpp.lower.names import is_const
@@ -39,7 +38,7 @@ from treadle.cuda_cpp.lower.pointers import (
     pointer_of,
 )
 from treadle.cuda_cpp.lower.special_members import acts
-from treadle.cuda_cpp.lower.storage import declare_object, declare_pointer
+from treadle.cuda_cpp.lower.storage import declare_object, declare_pointer, without_value
 from treadle.cuda_cpp.lower.tree_analysis import assigned_names
 from treadle.cuda_cpp.lower.values import (
     ArrayValue,

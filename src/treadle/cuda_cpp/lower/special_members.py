@@ -7,6 +7,7 @@ follows (`lifetimes.py`). Others are copied as bytes.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from treadle.cuda_cpp.semantics.scopes import Functions, Overload
@@ -24,6 +25,8 @@ from treadle.cuda_cpp.syntax.walk import walk_tree
 
 # The names of constructors and of the destructor in the scope of their class.
 CONSTRUCTORS, DESTRUCTOR = "<constructor>", "<destructor>"
+# One for the host whose parameters could not be read.
+UNREAD_CONSTRUCTOR = "<unread constructor>"
 
 
 def written_name(field: Member) -> str:
@@ -76,34 +79,107 @@ def constructors_of(type: ClassType) -> tuple[Overload, ...]:
     return tuple(found.overloads) if isinstance(found, Functions) else ()
 
 
+def own_constructors(type: ClassType) -> list[Overload]:
+    """The constructors that a class declares itself, not those that it inherits."""
+    return [one for one in constructors_of(type) if one.owner is None or one.owner == type]
+
+
+def callable_constructors(type: ClassType) -> list[Overload]:
+    """The constructors that overload resolution selects from: also those that are deleted or for
+    the host, which is an error then."""
+    return [one for one in constructors_of(type) if one.declaration.note != "defaulted"]
+
+
 def has_constructors(type: ClassType) -> bool:
-    """Whether a class has user-provided constructors."""
-    return type == DIM3 or any(not one.declaration.note for one in constructors_of(type))
+    """Whether a class has user-provided constructors, so that it is not an aggregate."""
+    if type == DIM3 or has_unread_constructor(type):
+        return True
+    return any(is_user_provided(one.declaration) for one in constructors_of(type))
+
+
+def is_user_provided(function: tree.FunctionDeclaration) -> bool:
+    """Whether a constructor or destructor has a body of the file, read or not."""
+    return function.note in ("", "host")
+
+
+def has_unread_constructor(type: ClassType) -> bool:
+    """Whether the parameters of a constructor for the host could not be read."""
+    return type.scope is not None and UNREAD_CONSTRUCTOR in type.scope.names
+
+
+def takes_nothing(function: tree.FunctionDeclaration) -> bool:
+    """Whether a constructor can be called without arguments."""
+    return all(one.default is not None or one.pack for one in function.parameters)
 
 
 def has_default_constructor(type: ClassType) -> bool:
-    """Whether default-initialization runs code: a constructor, or default member initializers, of
-    the class or of its bases and members."""
-    if type == DIM3 or member_defaults(type):
+    """Whether default-initialization does something: it runs code, in a constructor or in default
+    member initializers of the class or its bases and members, or is an error."""
+    if type == DIM3 or member_defaults(type) or has_unread_constructor(type):
         return True
-    for one in constructors_of(type):
-        parameters = one.declaration.parameters
-        if one.declaration.body is not None and all(p.default is not None for p in parameters):
-            return True
+    own = own_constructors(type)
+    if own and not any(_is_implicit(one.declaration) for one in own):
+        return True  # it is called, or there is none
+    if not type.is_union and any(map(needs_initializer, members_declared(type))):
+        return True
     parts = [*type.bases, *(innermost(field.type) for field in type.fields)]
     return any(isinstance(one, ClassType) and has_default_constructor(one) for one in parts)
 
 
-def lacks_default_constructor(type: ClassType) -> bool:
-    """Whether a class has constructors, and all of them take arguments."""
-    if type == DIM3 or not has_constructors(type):
+def _is_implicit(function: tree.FunctionDeclaration) -> bool:
+    """Whether it is the default constructor, as the compiler makes it."""
+    return function.note == "defaulted" and takes_nothing(function)
+
+
+def members_declared(type: ClassType) -> Iterator[tree.VariableDeclaration]:
+    """The declarations of a class's own members that each object has."""
+    declaration = type.declaration
+    if isinstance(declaration, tree.StructDeclaration):
+        for one in declaration.members:
+            if isinstance(one, tree.VariableDeclaration) and "static" not in one.specifiers:
+                yield one
+
+
+def needs_initializer(member: tree.VariableDeclaration) -> bool:
+    """Whether a member is a reference or const, so that it cannot be left without a value. A const
+    object of a class may have a default constructor."""
+    if member.initializer is not None:
         return False
-    return all(
-        not one.declaration.note
-        and one.declaration.template is None
-        and any(p.default is None and not p.pack for p in one.declaration.parameters)
-        for one in constructors_of(type)
-    )
+    written = member.type
+    while isinstance(written, tree.ArrayType):
+        written = written.of
+    if isinstance(written, tree.ReferenceType):
+        return True
+    return isinstance(written, tree.ConstType) and written.const and _is_scalar(written.of)
+
+
+def _is_scalar(written: tree.TypeTree) -> bool:
+    return isinstance(written, (tree.BuiltinType, tree.PointerType))
+
+
+def lack_of_default(type: ClassType) -> str:
+    """Why a class has no default constructor, in words; "" if it has one, which may be deleted or
+    for the host."""
+    if type == DIM3 or type.scope is None:
+        return ""
+    own = own_constructors(type)
+    fitting = [one.declaration for one in own if takes_nothing(one.declaration)]
+    if any(one.note != "defaulted" for one in fitting):
+        return ""
+    if not fitting and (own or has_unread_constructor(type)):
+        return f"{type} has no constructor without parameters"
+    if type.is_union:
+        return ""
+    for one in members_declared(type):
+        if needs_initializer(one):
+            what = "a reference" if isinstance(one.type, tree.ReferenceType) else "const"
+            return f"{one.name} of {type} is {what} and has no initializer"
+    defaults = member_defaults(type)
+    for part in (*type.bases, *(f.type for f in type.fields if f.name not in defaults)):
+        inner = innermost(part)
+        if isinstance(inner, ClassType) and (reason := lack_of_default(inner)):
+            return reason
+    return ""
 
 
 def is_copy_constructor(function: tree.FunctionDeclaration, type: ClassType) -> bool:
@@ -151,6 +227,43 @@ def is_of_one_instance(
     return not any(isinstance(one, tree.Name) and one.text in names for one in walk_tree(written))
 
 
+def lack_of_assignment(type: ClassType, lvalue: bool) -> str:
+    """Why an object of a class, which is an lvalue or moved from, cannot be assigned to one, member
+    by member, in words; "" if it can."""
+    if type.scope is None:
+        return ""
+    own = _declared(type, "operator=")
+    copies = any(_takes_own(one.declaration, type, rvalue=False) for one in own)
+    moves = any(
+        _takes_own(one.declaration, type, rvalue=True) for one in (*own_constructors(type), *own)
+    )
+    if lvalue and moves and not copies:
+        return f"{type} declares how it is moved, so it has no copy assignment"
+    for member in members_declared(type):
+        written = member.type
+        while isinstance(written, tree.ArrayType):
+            written = written.of
+        if isinstance(written, tree.ReferenceType):
+            return f"its member {member.name} is a reference"
+        if isinstance(written, tree.ConstType) and written.const and member.name:
+            return f"its member {member.name} is const"
+    return ""
+
+
+def _declared(type: ClassType, name: str) -> list[Overload]:
+    found = type.scope.names.get(name)
+    return found.overloads if isinstance(found, Functions) else []
+
+
+def _takes_own(function: tree.FunctionDeclaration, type: ClassType, *, rvalue: bool) -> bool:
+    """Whether a constructor or assignment moves an object of its class, or else copies it."""
+    if function.template or len(function.parameters) != 1:
+        return False
+    written = function.parameters[0].type
+    moves = isinstance(written, tree.ReferenceType) and written.rvalue
+    return moves == rvalue and _is_own(written, type)
+
+
 # --- lifetimes ---------------------------------------------------------------------------------
 
 
@@ -192,24 +305,23 @@ def acts(type: CppType) -> bool:
 
 
 def _own(type: ClassType, name: str) -> list[Overload]:
-    """The member functions of this name that the class itself defines, or declares."""
+    """The member functions of this name that the class itself defines, deletes or declares."""
     found = type.scope.names.get(name)
     if not isinstance(found, Functions):
         return []
-    return [one for one in found.overloads if not one.declaration.note]
+    return [one for one in found.overloads if one.declaration.note != "defaulted"]
 
 
 def copy_constructors(type: ClassType) -> list[Overload]:
-    """The copy and move constructors that kernels can call and the file defines."""
-    return [
-        one
-        for one in _own(type, CONSTRUCTORS)
-        if is_copy_constructor(one.declaration, type) and "device" in one.declaration.specifiers
-    ]
+    """The copy and move constructors of a class: none if all are implicit, or as if they were."""
+    found = [one for one in own_constructors(type) if is_copy_constructor(one.declaration, type)]
+    if all(one.declaration.note == "defaulted" for one in found):
+        return []
+    return found
 
 
 def destructor_of(type: ClassType) -> Overload | None:
-    """The destructor of a class, if it does something."""
+    """The destructor of a class, if it does something, or is deleted or for the host."""
     for one in _own(type, DESTRUCTOR):
         if one.declaration.body is None or one.declaration.body.body:
             return one
@@ -224,6 +336,16 @@ def has_assignment(type: ClassType) -> bool:
         and _is_own(one.declaration.parameters[0].type, type)
         for one in _own(type, "operator=")
     )
+
+
+def is_for_host(function: tree.FunctionDeclaration) -> bool:
+    """Whether a function is for the host only, so that kernels cannot call it."""
+    if function.note:
+        return function.note == "host"
+    return function.body is None and function.specifiers.isdisjoint(_ON_DEVICES)
+
+
+_ON_DEVICES = frozenset(("device", "global", "constexpr", "consteval"))
 
 
 def _merely_copies(function: tree.FunctionDeclaration, type: ClassType) -> bool:

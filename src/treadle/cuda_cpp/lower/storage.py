@@ -69,32 +69,49 @@ def pointer_items(
             assert isinstance(place, Lvalue)
             keep(cx, place, item, span)
         return made
-    return SplitArray(
-        type,
-        tuple(
-            declare_object(
-                cx,
-                f"{name}.{at}",
-                type.element,
-                (key, at),
-                None if values is None else values.items[at],
-                span,
-            )
-            for at in range(type.length or 0)
-        ),
-        key,
-    )
+    items = []
+    for at in range(type.length or 0):
+        named = f"{name}.{at}"
+        if values is None:
+            items.append(without_value(cx, named, type.element, (key, at), span))
+        else:
+            items.append(declare_object(cx, named, type.element, (key, at), values.items[at], span))
+    return SplitArray(type, tuple(items), key)
 
 
-def construct_items(cx: Context, value: ArrayValue, type: ArrayOf, span: Span) -> None:
+def without_value(cx: Context, name: str, type: CppType, key: Any, span: Span) -> Any:
+    """A new object whose constructor is not run: it is initialized later."""
+    if isinstance(type, ClassType):
+        return uninitialized(cx, name, type, key, span)
+    return declare_object(cx, name, type, key, None, span)
+
+
+def construct_items(cx: Context, value: ArrayValue | SplitArray, type: ArrayOf, span: Span) -> None:
     """Run the default constructors of an array's elements, if the class has one."""
     owner = innermost(type)
     assert isinstance(owner, ClassType)
-    if not has_default_constructor(owner) or isinstance(type.element, ArrayOf):
+    if not has_default_constructor(owner):
         return
-    for at in range(type.length or 0):
-        item = subscript(cx, value, constant(at, ir.I32), span)
-        cx.rules.run_constructor(cx, item, owner, [], span)
+
+    def construct(index: n.Expression) -> None:
+        item: Any = subscript(cx, value, index, span)
+        if isinstance(type.element, ArrayOf):
+            construct_items(cx, item, type.element, span)
+        else:
+            cx.rules.run_constructor(cx, item, owner, [], span)
+
+    length = type.length or 0
+    if length <= _MOST_UNROLLED or isinstance(value, SplitArray):
+        for at in range(length):
+            construct(constant(at, ir.I32))
+        return
+    variable = n.Variable(cx.lowering.unique("item"), ir.I32, span)
+    with cx.separate_block() as body:
+        construct(variable)
+    cx.emit(n.For(variable, ZERO, constant(length, ir.I32), 1, tuple(body), span=span))
+
+
+_MOST_UNROLLED = 16  # objects of an array
 
 
 def array_memory(cx: Context, name: str, type: ArrayOf, space: str, span: Span) -> ArrayValue:
@@ -222,8 +239,8 @@ def uninitialized(cx: Context, name: str, type: CppType, key: Any, span: Span) -
             type,
             key=key,
             fields={
-                field.name: declare_object(
-                    cx, f"{name}.{field.name}", field.type, (key, field.name), None, span
+                field.name: without_value(
+                    cx, f"{name}.{field.name}", field.type, (key, field.name), span
                 )
                 for field in all_fields(type)
             },

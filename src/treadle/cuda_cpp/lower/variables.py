@@ -29,7 +29,7 @@ from treadle.cuda_cpp.lower.shared_addresses import shared_array
 from treadle.cuda_cpp.lower.special_members import (
     acts,
     has_constructors,
-    lacks_default_constructor,
+    lack_of_default,
 )
 from treadle.cuda_cpp.lower.storage import (
     array_memory,
@@ -289,11 +289,8 @@ def _local(cx: Context, node: tree.VariableDeclaration, type: CppType) -> Any:
 def _refuse_uninitialized(cx: Context, node: tree.VariableDeclaration, type: CppType) -> None:
     """CompileError for a variable that needs an initializer and has none."""
     inner = innermost(type)
-    if isinstance(inner, ClassType) and lacks_default_constructor(inner):
-        raise cx.wrong(
-            f"{node.name} needs an initializer: {inner} has no constructor without parameters",
-            node.span,
-        )
+    if isinstance(inner, ClassType) and (reason := lack_of_default(inner)):
+        raise cx.wrong(f"{node.name} needs an initializer: {reason}", node.span)
     if is_constant_variable(node) and isinstance(inner, (Arithmetic, EnumType)):
         raise cx.wrong(f"{node.name} is const, so it needs an initializer", node.span)
 
@@ -318,15 +315,13 @@ def _array(cx: Context, node: tree.VariableDeclaration, type: ArrayOf) -> ArrayV
     value: ArrayValue | SplitArray
     if holds_pointer(type):
         value = pointer_items(cx, node.name, type, key_of(cx, node), None, node.span)
-        if initializer is None:
-            return value
     else:
         value = array_memory(cx, node.name, type, "local", node.span)
     if isinstance(initializer, tree.InitializerList):
         fill(cx, value, type, initializer, node.span)
     elif isinstance(initializer, tree.StringLiteral):
         fill(cx, value, type, text_items(initializer), node.span)
-    elif isinstance(innermost(type), ClassType) and isinstance(value, ArrayValue):
+    elif isinstance(innermost(type), ClassType):
         construct_items(cx, value, type, node.span)
     return value
 
@@ -368,6 +363,9 @@ def _shared(cx: Context, node: tree.VariableDeclaration) -> Any:
             node.span,
         )
     type = resolve(cx, node.type)
+    inner = innermost(type)
+    if isinstance(inner, ClassType) and (reason := lack_of_default(inner)):
+        raise cx.wrong(f"{node.name} is __shared__, so it has no initializer: {reason}", node.span)
     if isinstance(type, ArrayOf) and (type.length is None or "extern" in node.specifiers):
         value: Any = _dynamic(cx, node, type)
     elif isinstance(type, ArrayOf):

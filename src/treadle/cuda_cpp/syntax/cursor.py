@@ -140,6 +140,7 @@ class Cursor:
         self.levels = 0
         self.assumed = -1  # where a missing `;` was reported and is assumed
         self.in_angles = False  # whether a `>` closes template arguments here
+        self.head_end = -1  # where a function ends of which only the head is read
         self.tolerant = False  # whether an error ends the attempt instead of being reported
         self.skipped: dict[tuple[int, bool], int] = {}  # results of `lookahead.angles_end`
         self.class_names: list[str] = []

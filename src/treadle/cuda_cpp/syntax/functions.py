@@ -50,10 +50,13 @@ def function(
     constraint = constraints.of_parameters(invented)
     if c.texts[c.index] == "requires":
         constraint = constraints.both(constraint, constraints.clause(c))
-    if c.texts[c.index] == ":":
+    head_only = c.head_end >= 0
+    if c.texts[c.index] == ":" and not head_only:
         members = _member_initializers(c)
     text = c.texts[c.index]
-    if text == "{" or members:
+    if head_only:
+        c.index, note = c.head_end, "host"
+    elif text == "{" or members:
         body = _body(c)
     elif text == "try":
         body = tree.Compound((statements.statement(c),), c.span)

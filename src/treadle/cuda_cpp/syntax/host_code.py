@@ -196,14 +196,15 @@ def skip(c: Cursor, found: Extent, reason: str = "") -> tree.HostCode:
     """Skip the declaration; the result says that it is host code."""
     start = c.index
     c.index = end = max(found.end, start + 1)
-    name = found.name
+    name, what = found.name, found.what
     if c.class_names and name == c.class_names[-1]:
-        name = ""  # a constructor: the name stays that of its class
+        # The name stays that of its class.
+        name, what = "", "destructor" if "~" in c.texts[start : found.head_end()] else "constructor"
     if name:
         c.declare(name, _kind(found))
     names = (name,) if name else ()
     tokens = tuple(c.tokens[start:end])
-    return tree.HostCode(names, found.what, reason, tokens, c.span_at(start))
+    return tree.HostCode(names, what, reason, tokens, c.span_at(start))
 
 
 def _kind(found: Extent) -> str:
@@ -234,16 +235,30 @@ def attempt(
 
 
 def host_member(c: Cursor) -> tuple[tree.Declaration, ...] | None:
-    """A member function for the host, parsed if possible and skipped otherwise; else None."""
+    """A member function for the host, of which the head is parsed if possible, and all skipped
+    otherwise; None for others."""
     start = c.index
     found = extent(c, start)
     if found.what != "function":
         return None
     if is_host_function(c, start, found):
-        return (skip(c, found),)
+        return attempt(c, found, lambda: _head(c, found))
     if has_device_specifier(c, start, found.head_end()):
         return None
     return attempt(c, found, lambda: declarations.declaration(c, "member"))
+
+
+def _head(c: Cursor, found: Extent) -> tuple[tree.Declaration, ...]:
+    """A member function for the host without its body: overload resolution may select it, which is
+    an error then."""
+    c.head_end = found.end
+    try:
+        made = declarations.declaration(c, "member")
+    finally:
+        c.head_end = -1
+    if c.index != found.end:
+        raise c.problem("expected the function's body")
+    return made
 
 
 def is_linkage(c: Cursor) -> bool:

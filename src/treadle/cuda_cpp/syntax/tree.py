@@ -620,7 +620,8 @@ class VariableDeclaration:
 
 @dataclass(frozen=True, slots=True)
 class FunctionDeclaration:
-    """A function or method. Without `body` it is only declared, deleted or defaulted (see `note`).
+    """A function or method. Without `body` it is only declared, or is what `note` says: "deleted",
+    "defaulted", "pure", or defined for the host, in a body that is not read ("host").
 
     `name` may be qualified (`Vec::dot`, defined out of line), an operator ("operator+"), a
     constructor (the class's name; `result` is None) or a destructor ("~Vec").
