@@ -81,7 +81,10 @@ def _launched(names: Names, variables: Mapping[str, str]) -> Launched | None:
             f"{names.rank} is {rank} and {names.size} is {size}: ranks count from 0 to one less "
             "than the size"
         )
-    mpi = any(each.is_mpi and each.rank in variables for each in LAUNCHERS)
+    # An agent of torchrun's may be a task of srun's or mpiexec's itself, and its processes are not.
+    mpi = "TORCHELASTIC_RUN_ID" not in variables and any(
+        each.is_mpi and each.rank in variables for each in LAUNCHERS
+    )
     local_rank = _number(variables, names.local_rank, rank)
     if names.launcher == "SLURM" and (size == 1 or "SLURM_STEP_ID" not in variables):
         return None  # a script of sbatch, not a task of srun

@@ -379,7 +379,9 @@ def _met(launched: Launched, backend: str | None, timeout: float, check: bool) -
         return World(0, 1, 0, timeout, check)
     world = World(launched.rank, launched.size, launched.local_rank, timeout, check)
     world.client = lifecycle.client
-    if world.client is None and name != "mpi":
+    # An MPI that mpiexec has started finds the others by itself, and takes the store's address
+    # there.
+    if world.client is None and not (name == "mpi" and launched.is_mpi):
         _check_store(launched, name)
         _open_store(world, launched)
         _connect(world, launched)
@@ -394,6 +396,8 @@ def _met(launched: Launched, backend: str | None, timeout: float, check: bool) -
         )
     except DistributedError as error:
         raise _with_places(error, world) from None
+    if found.size != launched.size:
+        raise DistributedError(_unequal(launched, found.size))
     world.engine = found
     if world.client is None:
         world.rank, world.size = found.rank, found.size
@@ -472,6 +476,20 @@ def _with_shared_store(world: World, launched: Launched, backend: Any) -> Launch
         found = socket.gethostname(), world._store.port, key
     host, port, key = backend.broadcast(found, world.timeout)
     return replace(launched, store=(host, port), key=key)
+
+
+def _unequal(launched: Launched, found: int) -> str:
+    """What to do where MPI does not know the other processes."""
+    advice = (
+        "MPI began before td.distributed.init(), which is to come first"
+        if not launched.is_mpi
+        else "srun starts MPI's processes with a plugin (srun --mpi=list names them: pmi2, pmix), "
+        "or use treadle launch"
+        if launched.launcher == "SLURM"
+        else "this Python's mpi4py has another MPI than the mpiexec that has started it: use that "
+        "MPI's mpiexec, or treadle launch"
+    )
+    return f"{launched.launcher} counts {launched.size} processes, and MPI {found}: {advice}"
 
 
 def _with_places(error: DistributedError, world: World) -> DistributedError:

@@ -14,6 +14,7 @@ from typing import Any
 
 from treadle.core import dtypes
 from treadle.core.errors import DistributedError
+from treadle.distributed.backends import pmi
 from treadle.distributed.backends.base import Meeting, meet
 from treadle.distributed.operation import Operation
 from treadle.distributed.request import Members, Request
@@ -55,6 +56,8 @@ class Mpi:
         self._thread = threading.Thread(target=self._run, name="treadle mpi", daemon=True)
         self._thread.start()
         self._timeout = meeting.timeout
+        self._meeting = meeting
+        self._end: Callable[[], None] | None = None  # of an MPI that no mpiexec has started
         self._ranks: Any = None  # a communicator for these operations alone
         self._groups: dict[str, Any] = {}  # communicators by the keys of groups
         # MPI waits for ever for a rank that does not come, and lets no other thread run meanwhile.
@@ -121,7 +124,7 @@ class Mpi:
             ) from None
         self._mpi = MPI
         if not MPI.Is_initialized():
-            MPI.Init_thread(MPI.THREAD_SERIALIZED)
+            self._begin_mpi(MPI)
         self._ranks = MPI.COMM_WORLD.Dup()
         self._ranks.Set_errhandler(MPI.ERRORS_RETURN)
         return self._ranks.rank, self._ranks.size
@@ -134,12 +137,21 @@ class Mpi:
         made.Set_errhandler(self._mpi.ERRORS_RETURN)
         self._groups[members.key] = made
 
+    def _begin_mpi(self, mpi: Any) -> None:
+        launched, client = self._meeting.launched, self._meeting.client
+        if launched.is_mpi or client is None:
+            mpi.Init_thread(mpi.THREAD_SERIALIZED)
+            return
+        rank, size = launched.rank, launched.size
+        answers = pmi.Answers(rank, size, client, self._meeting.check)
+        self._end = pmi.begin(mpi, answers, rank, size)
+
     def _finalize(self) -> None:
         self._is_closed = True
         if not self._mpi.Is_finalized():
             for each in (*self._groups.values(), self._ranks):
                 each.Free()
-            self._mpi.Finalize()
+            (self._end or self._mpi.Finalize)()
 
     def _run(self) -> None:
         looks = 0
