@@ -135,7 +135,7 @@ type(cpu.handle).current = lambda self: contextlib.nullcontext()
 stream.Stream.call_library = lambda self, name, work, reads, writes: self.call_host(
     lambda: work(0), [*reads, *writes]
 )
-group._choices = lambda launched, backend: ("nccl", cpu)
+group._choices = lambda *others: ("nccl", cpu)
 os.environ["NCCL_HOSTID"] = str(RANKS.rank)
 
 import everything  # noqa: E402, F401

@@ -137,3 +137,17 @@ def test_the_command(tmp_path):
     done = treadle("-n", 1, "--no-prefix", script, "--own", "option", "-n", 7)
     assert done.returncode == 0, done.stderr
     assert done.stdout == f"{[str(script), '--own', 'option', '-n', '7']} [1.0, 1.0]\n"
+
+
+def test_pytorchs_interface_in_processes_of_its_own(tmp_path):
+    seed = int.from_bytes(os.urandom(4), "little")
+    done = subprocess.run(
+        [sys.executable, HERE / "torch_door.py", "2", str(seed), tmp_path],
+        capture_output=True, text=True, timeout=100, check=False,
+        env={**os.environ, "TREADLE_DEVICE": "cpu"},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    lines = sorted(done.stdout.splitlines())
+    assert lines[1:] == ["named", "right 0 of 2", "right 1 of 2"]
+    losses = [float(each) for each in lines[0].removeprefix("losses ").split()]
+    assert losses[0] > losses[-1]

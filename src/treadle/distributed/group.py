@@ -30,8 +30,10 @@ from treadle.distributed.request import Members, Request
 from treadle.distributed.store import Progress, Store
 from treadle.runtime import settings
 from treadle.runtime.devices import Device, default_device, devices, set_default_device
+from treadle.runtime.devices import device as find_device
 
 _LOOK = 0.02  # seconds between looks whether other ranks have failed
+_COMPUTING = 30.0  # until a rank that computes is ended after a failure elsewhere
 _BLOCKED = 1.0  # until a rank that a failure elsewhere blocks on its device is ended
 _ASKING = 0.5  # until a value is asked for again
 _GRACE = 2.0  # seconds in which data of a rank that has ended may still arrive
@@ -204,7 +206,7 @@ class World:
         that would fail."""
         # A wait for a device cannot raise an error.
         on_host = self.engine is None or self.engine.on_host
-        time.sleep(self.timeout if on_host else min(self.timeout, _BLOCKED))
+        time.sleep(min(self.timeout, _COMPUTING if on_host else _BLOCKED))
         lifecycle.fail(self._failed or "")
         sys.stderr.write(f"treadle: rank {self.rank} is ended: {self._failed}\n")
         lifecycle.leave(1)
@@ -332,12 +334,17 @@ def _outlive(store: Store) -> None:
 # --- making it ---------------------------------------------------------------------------------
 
 
-def init(backend: str | None = None, timeout: float = 30.0, check: bool | None = None) -> None:
+def init(
+    backend: str | None = None,
+    timeout: float = 30.0,
+    check: bool | None = None,
+    device: str | Device | None = None,
+) -> None:
     """Connect this process to the others that were launched with it, before the first collective.
 
-    Each process, or *rank*, has a device of its own, which becomes its default device: of the
-    devices of the default one's kind that with the number of `local_rank`. `backend` moves the
-    data: "nccl" between NVIDIA GPUs, "mpi" between all devices, through the host's memory; None
+    Each process, or *rank*, has a device of its own, which becomes its default device: `device`, or
+    of the devices of the default one's kind that with the number of `local_rank`. `backend` moves
+    the data: "nccl" between NVIDIA GPUs, "mpi" between all devices, through the host's memory; None
     takes what `treadle launch --backend` says, else NCCL where the default device is an NVIDIA GPU.
     A rank that waits longer than `timeout` seconds for others gets a `DistributedError`, which says
     where each rank is. `check` compares each collective's kind, shape and dtype among the ranks
@@ -366,14 +373,19 @@ def init(backend: str | None = None, timeout: float = 30.0, check: bool | None =
             return
         launched = environment.launched()
         checks = settings.check if check is None else bool(check)
+        own = None if device is None else find_device(device)
         if launched is None:
+            if own is not None:
+                set_default_device(own)
             _world = World(0, 1, 0, timeout, checks)
         else:
-            _world = _met(launched, backend, timeout, checks)
+            _world = _met(launched, backend, timeout, checks, own)
 
 
-def _met(launched: Launched, backend: str | None, timeout: float, check: bool) -> World:
-    name, device = _choices(launched, backend)
+def _met(
+    launched: Launched, backend: str | None, timeout: float, check: bool, chosen: Device | None
+) -> World:
+    name, device = _choices(launched, backend, chosen)
     if launched.size == 1 and backend is None:
         set_default_device(device)
         return World(0, 1, 0, timeout, check)
@@ -408,9 +420,9 @@ def _met(launched: Launched, backend: str | None, timeout: float, check: bool) -
     return world
 
 
-def _choices(launched: Launched, backend: str | None) -> tuple[str, Device]:
+def _choices(launched: Launched, backend: str | None, chosen: Device | None) -> tuple[str, Device]:
     """The backend and the device of this rank."""
-    default = default_device()
+    default = default_device() if chosen is None else chosen
     kind, _, number = default.id.partition(":")
     name = backend or launched.backend or ("nccl" if default.traits.cuda_memory else "mpi")
     if name not in BACKENDS:
@@ -420,7 +432,7 @@ def _choices(launched: Launched, backend: str | None) -> tuple[str, Device]:
             f"the backend nccl is for NVIDIA GPUs, and this rank's device is {default.id}: use "
             'init(backend="mpi")'
         )
-    if not number or _is_chosen():
+    if not number or chosen is not None or _is_chosen():
         return name, default
     same = [each for each in devices() if each.id.partition(":")[0] == kind]
     if name == "nccl" and launched.local_rank >= len(same):

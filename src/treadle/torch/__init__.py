@@ -65,8 +65,8 @@ NAMES = {
 }
 _MODULES = "accelerator distributed distributions fft linalg nn onnx optim random return_types "
 _OTHERS = (
-    "amp autograd backends compiler cuda func mps serialization signal sparse special testing "
-    "utils version xpu"
+    "amp autograd backends compiler cuda func mps multiprocessing serialization signal sparse "
+    "special testing utils version xpu"
 )
 __all__, _imported, __dir__ = exports(__name__, NAMES, _MODULES + _OTHERS, within(""))
 

@@ -42,6 +42,7 @@ from treadle.torch import fft as fft
 from treadle.torch import func as func
 from treadle.torch import linalg as linalg
 from treadle.torch import mps as mps
+from treadle.torch import multiprocessing as multiprocessing
 from treadle.torch import nn as nn
 from treadle.torch import onnx as onnx
 from treadle.torch import optim as optim
@@ -1082,6 +1083,7 @@ __all__ = [
     "mul",
     "multinomial",
     "multiply",
+    "multiprocessing",
     "mv",
     "mvlgamma",
     "nan",

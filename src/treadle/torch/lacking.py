@@ -64,7 +64,7 @@ _NAMES = {
     "functions need no such form here: torch.compile takes them as they are": (
         "func.functionalize"
     ),
-    "training on several devices is not there": ("cuda.comm cuda.nccl utils.data.distributed"),
+    "torch.distributed has collectives of processes": "cuda.comm cuda.nccl",
     "td.kernel and td.cuda_module compile kernels": "utils.cpp_extension",
     "sparse tensors are COO, CSR or CSC here, without blocks: torch.sparse_coo_tensor": (
         "sparse_bsc sparse_bsc_tensor sparse_bsr sparse_bsr_tensor Tensor.to_sparse_bsc "
@@ -126,9 +126,7 @@ _NAMES = {
     "torch.__version__ is the version": "torch_version",
     "td.profile records what runs": "monitor",
     "it is not for one process: start one a device": (
-        "multiprocessing prepare_multiprocessing_environment "
-        "nn.SyncBatchNorm utils.data.DistributedSampler "
-        "is_distributed Tensor.is_distributed"
+        "prepare_multiprocessing_environment nn.SyncBatchNorm is_distributed Tensor.is_distributed"
     ),
     "torch.from_dlpack and torch.to_dlpack do it": "utils.dlpack",
     "hooks are removed by what register_hook returns: handle.remove()": "utils.hooks",

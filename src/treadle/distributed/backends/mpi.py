@@ -81,7 +81,8 @@ class Mpi:
         """Finalize, which all ranks do at about the same time."""
         if failed:
             self._is_closed = True
-            return lambda: self._mpi.COMM_WORLD.Abort(1)
+            is_mpi = self._meeting.launched.is_mpi
+            return (lambda: self._mpi.COMM_WORLD.Abort(1)) if is_mpi else None
         self._call(self._finalize, self._timeout, "end")
         return None
 

@@ -27,14 +27,14 @@ _VARIABLES = ("PMI_FD", "PMI_RANK", "PMI_SIZE", "PMI_PORT", "PMI_ID")
 
 
 class Answers:
-    """What a rank's MPI has asked and is told."""
+    """The answers to what a rank's MPI asks."""
 
     def __init__(self, rank: int, size: int, client: Client, check: Callable[[], None]) -> None:
         self._rank, self._size = rank, size
         self._client = client
         self._check = check
         self._known: dict[str, str] = {}
-        self._own: dict[str, str] = {}  # told since the last barrier
+        self._own: dict[str, str] = {}  # put since the last barrier
         self._name = ""
         self._barriers = 0
         self.are_all_ending = False  # whether no rank starts anything any more

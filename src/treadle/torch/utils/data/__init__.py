@@ -12,6 +12,7 @@ NAMES = {
         "ChainDataset ConcatDataset Dataset IterableDataset random_split StackDataset Subset "
         "TensorDataset"
     ),
+    "treadle.torch.utils.data.distributed": "DistributedSampler",
     "treadle.torch.utils.data.loading": "DataLoader",
     "treadle.torch.utils.data.samplers": (
         "BatchSampler RandomSampler Sampler SequentialSampler SubsetRandomSampler "

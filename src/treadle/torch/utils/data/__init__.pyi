@@ -14,6 +14,7 @@ from treadle.torch.utils.data.datasets import StackDataset as StackDataset
 from treadle.torch.utils.data.datasets import Subset as Subset
 from treadle.torch.utils.data.datasets import TensorDataset as TensorDataset
 from treadle.torch.utils.data.datasets import random_split as random_split
+from treadle.torch.utils.data.distributed import DistributedSampler as DistributedSampler
 from treadle.torch.utils.data.loading import DataLoader as DataLoader
 from treadle.torch.utils.data.samplers import BatchSampler as BatchSampler
 from treadle.torch.utils.data.samplers import RandomSampler as RandomSampler
@@ -28,6 +29,7 @@ __all__ = [
     "ConcatDataset",
     "DataLoader",
     "Dataset",
+    "DistributedSampler",
     "IterableDataset",
     "RandomSampler",
     "Sampler",
