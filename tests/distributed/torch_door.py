@@ -130,6 +130,26 @@ def collectives(seed, rank, size):
     dist.monitored_barrier(timeout=timedelta(seconds=20))
 
 
+def groups(seed, rank, size):
+    """A group of one rank of several, and two groups at once."""
+    every, x = drawn(np.random.default_rng(seed), size, (3,))
+    last = dist.new_group([size - 1])
+    assert dist.get_rank(last) == (0 if rank == size - 1 else -1)
+    y = x.clone()
+    dist.all_reduce(y, ReduceOp.SUM, last)
+    same(y, every[rank], "all_reduce of a group")
+    objects = [None]
+    dist.all_gather_object(objects, rank, last)
+    assert objects == [size - 1 if rank == size - 1 else None]
+    own, listed = dist.new_subgroups_by_enumeration([[0], [*range(1, size)]])
+    assert len(listed) == 2
+    root = 0 if rank == 0 else size - 1
+    dist.broadcast(y, root, own)
+    same(y, every[root], "broadcast in a group")
+    assert dist.get_process_group_ranks(own) == ([0] if rank == 0 else [*range(1, size)])
+    assert dist.new_group() is dist.group.WORLD
+
+
 def training(seed, rank, size):
     """Gradients of a model on each rank's part, beside those of one process."""
     random = np.random.default_rng(seed)
@@ -170,6 +190,7 @@ def main(rank, size, seed, port, folder):
     torch_tutorial.train(rank, size, folder, port)
     dist.init_process_group("gloo", timeout=timedelta(seconds=60))
     collectives(seed, rank, size)
+    groups(seed, rank, size)
     training(seed, rank, size)
     refused(rank, size)
     print("right", rank, "of", size)

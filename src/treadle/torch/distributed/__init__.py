@@ -21,7 +21,7 @@ NAMES = {
         "GroupMember ProcessGroup destroy_process_group get_backend get_global_rank get_group_rank "
         "get_node_local_rank get_process_group_ranks get_rank get_world_size group "
         "init_process_group is_available is_gloo_available is_initialized is_mpi_available "
-        "is_nccl_available is_torchelastic_launched new_group"
+        "is_nccl_available is_torchelastic_launched new_group new_subgroups_by_enumeration"
     ),
     "treadle.torch.distributed.work": "ReduceOp Work",
 }

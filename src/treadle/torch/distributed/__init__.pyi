@@ -49,6 +49,9 @@ from treadle.torch.distributed.processes import is_mpi_available as is_mpi_avail
 from treadle.torch.distributed.processes import is_nccl_available as is_nccl_available
 from treadle.torch.distributed.processes import is_torchelastic_launched as is_torchelastic_launched
 from treadle.torch.distributed.processes import new_group as new_group
+from treadle.torch.distributed.processes import (
+    new_subgroups_by_enumeration as new_subgroups_by_enumeration,
+)
 from treadle.torch.distributed.work import ReduceOp as ReduceOp
 from treadle.torch.distributed.work import Work as Work
 
@@ -92,6 +95,7 @@ __all__ = [
     "isend",
     "monitored_barrier",
     "new_group",
+    "new_subgroups_by_enumeration",
     "recv",
     "reduce",
     "reduce_scatter",

@@ -5,11 +5,13 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from inspect import signature
 from typing import Any
 
 from treadle.autograd.modes import no_grad
 from treadle.core import dtypes
 from treadle.distributed import collectives as inner
+from treadle.distributed import messages
 from treadle.tensor.assembly import concat
 from treadle.tensor.creation import asarray, zeros
 from treadle.tensor.tensor import Tensor as Inner
@@ -42,10 +44,11 @@ def _place(group: ProcessGroup | None, rank: int | None, group_rank: int | None,
 
 def collective(function: Callable[..., Any]) -> Callable[..., Any]:
     """A function of tensors without history, which processes outside the group do not run."""
+    place = [*signature(function).parameters].index("group")
 
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
-        group = kwargs.get("group")
+        group = args[place] if len(args) > place else kwargs.get("group")
         if group is not None and _outside(group):
             return None
         world()
@@ -61,11 +64,16 @@ def _given(x: Tensor, name: str) -> Inner:
     return x._inner.detach()
 
 
-def _reduced(x: Inner, op: ReduceOp) -> Inner:
+def _in(group: ProcessGroup | None) -> Any:
+    """Treadle's group."""
+    return None if group is None else group.inner
+
+
+def _reduced(x: Inner, op: ReduceOp, group: ProcessGroup | None) -> Inner:
     if op in _BITWISE:
-        every = inner.all_gather(x.reshape((1, *x.shape)))
+        every = inner.all_gather(x.reshape((1, *x.shape)), group=_in(group))
         return functools.reduce(_BITWISE[op], [every[rank] for rank in range(every.shape[0])])
-    return inner.all_reduce(x, _op(x, op))
+    return inner.all_reduce(x, _op(x, op), _in(group))
 
 
 def _op(x: Inner, op: ReduceOp) -> str:
@@ -84,7 +92,7 @@ def all_reduce(
     async_op: bool = False,
 ) -> Work | None:
     """Replace a tensor by the sum (mean, …) of all ranks'."""
-    return finished([tensor], [_reduced(_given(tensor, "all_reduce"), op)], async_op)
+    return finished([tensor], [_reduced(_given(tensor, "all_reduce"), op, group)], async_op)
 
 
 @collective
@@ -98,7 +106,7 @@ def reduce(
 ) -> Work | None:
     """Replace the tensor of one rank by the sum (mean, …) of all ranks'."""
     target = _place(group, dst, group_dst, "dst")
-    total = _reduced(_given(tensor, "reduce"), op)
+    total = _reduced(_given(tensor, "reduce"), op, group)
     is_target = (group or world()).rank() == target
     return finished([tensor], [total if is_target else None], async_op)
 
@@ -113,7 +121,9 @@ def broadcast(
 ) -> Work | None:
     """Replace a tensor by that of one rank."""
     root = _place(group, src, group_src, "src")
-    return finished([tensor], [inner.broadcast(_given(tensor, "broadcast"), root)], async_op)
+    return finished(
+        [tensor], [inner.broadcast(_given(tensor, "broadcast"), root, _in(group))], async_op
+    )
 
 
 @collective
@@ -126,7 +136,7 @@ def all_gather(
     """Write each rank's tensor into one of a list. All have one shape."""
     _count("all_gather", "tensor_list", tensor_list, group)
     x = _given(tensor, "all_gather")
-    every = inner.all_gather(x.reshape((1, *x.shape)))
+    every = inner.all_gather(x.reshape((1, *x.shape)), group=_in(group))
     return finished(tensor_list, [every[rank] for rank in range(len(tensor_list))], async_op)
 
 
@@ -139,7 +149,9 @@ def all_gather_into_tensor(
 ) -> Work | None:
     """Write all ranks' tensors into one: one after the other along the first axis, or side by side
     along a new one."""
-    every = inner.all_gather(_given(input_tensor, "all_gather_into_tensor").reshape((-1,)))
+    every = inner.all_gather(
+        _given(input_tensor, "all_gather_into_tensor").reshape((-1,)), group=_in(group)
+    )
     return finished([output_tensor], [_shaped(every, output_tensor)], async_op)
 
 
@@ -155,7 +167,7 @@ def gather(
     """Write each rank's tensor into one of a list, on one rank."""
     target = _place(group, 0 if dst is None else dst, group_dst, "dst")
     x = _given(tensor, "gather")
-    every = inner.all_gather(x.reshape((1, *x.shape)))
+    every = inner.all_gather(x.reshape((1, *x.shape)), group=_in(group))
     if (group or world()).rank() != target:
         return finished([], [], async_op)
     if gather_list is None:
@@ -184,7 +196,7 @@ def scatter(
         rows = _stacked([_given(each, "scatter") for each in scatter_list])
     else:
         rows = zeros((size, *x.shape), dtype=x.dtype, device=x.device)
-    return finished([tensor], [inner.broadcast(rows, root)[here]], async_op)
+    return finished([tensor], [inner.broadcast(rows, root, _in(group))[here]], async_op)
 
 
 @collective
@@ -217,8 +229,8 @@ def reduce_scatter_tensor(
 
 def _scattered(rows: Inner, op: ReduceOp, group: ProcessGroup | None) -> Inner:
     if op in _BITWISE:
-        return _reduced(rows, op)[(group or world()).rank()]
-    return inner.reduce_scatter(rows, 0, _op(rows, op))
+        return _reduced(rows, op, group)[(group or world()).rank()]
+    return inner.reduce_scatter(rows, 0, _op(rows, op), _in(group))
 
 
 @collective
@@ -233,7 +245,7 @@ def all_to_all(
     _count("all_to_all", "output_tensor_list", output_tensor_list, group)
     _count("all_to_all", "input_tensor_list", input_tensor_list, group)
     given = [_given(each, "all_to_all").reshape((-1,)) for each in input_tensor_list]
-    found = _exchanged(given, [each._inner.size for each in output_tensor_list])
+    found = _exchanged(given, [each._inner.size for each in output_tensor_list], group)
     shaped = [
         each.reshape(place._inner.shape)
         for each, place in zip(found, output_tensor_list, strict=True)
@@ -255,7 +267,9 @@ def all_to_all_single(
     size = (group or world()).size()
     x = _given(input, "all_to_all_single")
     if not output_split_sizes and not input_split_sizes:
-        return finished([output], [_shaped(inner.all_to_all(x), output)], async_op)
+        return finished(
+            [output], [_shaped(inner.all_to_all(x, group=_in(group)), output)], async_op
+        )
     row = x.size // max(x.shape[0], 1)
     if not x.shape[0]:
         row = output._inner.size // max(output._inner.shape[0], 1)
@@ -267,20 +281,22 @@ def all_to_all_single(
         start += count * row
     if start != x.size:
         raise ValueError(f"input_split_sizes {taken} are not the {x.shape[0]} rows of the input")
-    found = concat(_exchanged(pieces, [count * row for count in wanted]))
+    found = concat(_exchanged(pieces, [count * row for count in wanted], group))
     return finished([output], [_shaped(found, output)], async_op)
 
 
-def _exchanged(pieces: Sequence[Inner], wanted: Sequence[int]) -> list[Inner]:
+def _exchanged(
+    pieces: Sequence[Inner], wanted: Sequence[int], group: ProcessGroup | None
+) -> list[Inner]:
     """Flat pieces for each rank, and how many elements come from each: pieces of any lengths, which
     are filled up to the longest."""
     most = max([each.size for each in pieces] + [*wanted])
-    longest = int(inner.all_reduce(asarray(most, dtype=dtypes.int32), "max").item())
+    longest = int(inner.all_reduce(asarray(most, dtype=dtypes.int32), "max", _in(group)).item())
     filled = []
     for each in pieces:
         rest = zeros(longest - each.size, dtype=each.dtype, device=each.device)
         filled.append(concat([each, rest]))
-    rows = inner.all_to_all(_stacked(filled))
+    rows = inner.all_to_all(_stacked(filled), group=_in(group))
     return [rows[rank, :count] for rank, count in enumerate(wanted)]
 
 
@@ -290,9 +306,9 @@ def barrier(
 ) -> Work | None:
     """Wait until every rank has called this."""
     if not async_op:
-        inner.barrier()
+        inner.barrier(_in(group))
         return None
-    done = inner.all_reduce(zeros(1))
+    done = inner.all_reduce(zeros(1), group=_in(group))
 
     def wait() -> None:
         done.numpy()
@@ -319,7 +335,7 @@ def send(
     group_dst: int | None = None,
 ) -> None:
     """Give a tensor to another rank. Nothing is waited for."""
-    inner.send(_given(tensor, "send"), _place(group, dst, group_dst, "dst"), tag)
+    messages.send(_given(tensor, "send"), _place(group, dst, group_dst, "dst"), tag, _in(group))
 
 
 @collective
@@ -331,7 +347,7 @@ def isend(
     group_dst: int | None = None,
 ) -> Work:
     """Give a tensor to another rank. It may be changed at once: what is sent is a copy."""
-    inner.send(_given(tensor, "isend"), _place(group, dst, group_dst, "dst"), tag)
+    messages.send(_given(tensor, "isend"), _place(group, dst, group_dst, "dst"), tag, _in(group))
     return Work(lambda: None, [tensor])
 
 
@@ -345,7 +361,7 @@ def recv(
 ) -> int:
     """Write what another rank sends into a tensor; the number of that rank, which is named."""
     source = _source("recv", group, src, group_src)
-    found = inner.recv(_given(tensor, "recv"), source, tag=tag)
+    found = messages.recv(_given(tensor, "recv"), source, tag=tag, group=_in(group))
     finished([tensor], [found], False)
     return (group or world()).ranks[source]
 
@@ -360,7 +376,9 @@ def irecv(
 ) -> Work | None:
     """Have what another rank sends in a tensor after `wait`."""
     source = _source("irecv", group, src, group_src)
-    return finished([tensor], [inner.recv(_given(tensor, "irecv"), source, tag=tag)], True)
+    return finished(
+        [tensor], [messages.recv(_given(tensor, "irecv"), source, tag=tag, group=_in(group))], True
+    )
 
 
 def _source(name: str, group: ProcessGroup | None, src: int | None, group_src: int | None) -> int:

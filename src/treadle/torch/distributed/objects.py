@@ -28,23 +28,23 @@ def _pickled(value: Any) -> np.ndarray[Any, Any]:
     return np.frombuffer(pickle.dumps(value), np.uint8).copy()
 
 
-def _exchanged(value: Any) -> list[Any]:
-    """All ranks' objects."""
+def _exchanged(value: Any, members: ProcessGroup) -> list[Any]:
+    """The objects of all ranks of a group."""
     own = _pickled(value)
     where = _where()
     with no_grad():
-        sizes = inner.all_gather(asarray([own.size], device=where)).tolist()
+        sizes = inner.all_gather(asarray([own.size], device=where), group=members.inner).tolist()
         rest = zeros(max(sizes) - own.size, dtype="uint8", device=where)
         filled = concat([from_numpy(own, where), rest])
-        every = inner.all_gather(filled.reshape((1, -1))).numpy()
+        every = inner.all_gather(filled.reshape((1, -1)), group=members.inner).numpy()
     return [pickle.loads(row[:size].tobytes()) for row, size in zip(every, sizes, strict=True)]
 
 
 def all_gather_object(object_list: list[Any], obj: Any, group: ProcessGroup | None = None) -> None:
     """Have each rank's object in a list."""
-    if (group or world()).rank() < 0:
-        return
-    object_list[:] = _exchanged(obj)
+    members = group or world()
+    if members.rank() >= 0:
+        object_list[:] = _exchanged(obj, members)
 
 
 def gather_object(
@@ -55,8 +55,10 @@ def gather_object(
     group_dst: int | None = None,
 ) -> None:
     """Have each rank's object in a list, on one rank."""
-    found = _exchanged(obj)
     members = group or world()
+    if members.rank() < 0:
+        return
+    found = _exchanged(obj, members)
     target = get_group_rank(members, dst or 0) if group_dst is None else group_dst
     if members.rank() == target:
         if object_gather_list is None:
@@ -73,16 +75,20 @@ def broadcast_object_list(
 ) -> None:
     """Replace the objects of a list by those of one rank's."""
     members = group or world()
+    if members.rank() < 0:
+        return
     root = get_group_rank(members, src or 0) if group_src is None else group_src
     own = _pickled(object_list) if members.rank() == root else np.empty(0, np.uint8)
     where = _where()
     with no_grad():
-        size = int(inner.broadcast(asarray([own.size], device=where), root).item())
+        size = int(inner.broadcast(asarray([own.size], device=where), root, members.inner).item())
         given: Inner = (
             from_numpy(own, where) if members.rank() == root
             else zeros(size, dtype="uint8", device=where)
         )  # fmt: skip
-        found: Sequence[Any] = pickle.loads(inner.broadcast(given, root).numpy().tobytes())
+        found: Sequence[Any] = pickle.loads(
+            inner.broadcast(given, root, members.inner).numpy().tobytes()
+        )
     if len(found) != len(object_list):
         raise ValueError(
             f"rank {root} gives {len(found)} objects, for a list of {len(object_list)}"
@@ -99,6 +105,8 @@ def scatter_object_list(
 ) -> None:
     """Have one object of a list of one rank's first in each rank's list."""
     members = group or world()
+    if members.rank() < 0:
+        return
     root = get_group_rank(members, src or 0) if group_src is None else group_src
     given: list[Any] = [None]
     if members.rank() == root:

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 from treadle.core.errors import DistributedError
 from treadle.distributed import environment
-from treadle.distributed import group as ranks
+from treadle.distributed import group as processes
 from treadle.torch import devices
 
 # What PyTorch calls what moves the data, and what does it here; None is NCCL where the default
@@ -30,7 +30,7 @@ class ProcessGroup:
 
     def rank(self) -> int:
         """The number of this process in the group; -1 if it is not in it."""
-        here = ranks.rank()
+        here = processes.rank()
         return self.ranks.index(here) if here in self.ranks else -1
 
     def size(self) -> int:
@@ -127,9 +127,9 @@ def init_process_group(
         os.environ.update(RANK=str(rank), WORLD_SIZE=str(world_size))
     found = environment.launched()
     engine = _BACKENDS[name] if found is not None and found.size > 1 else None
-    ranks.init(engine, _seconds(timeout), device=_device(device_id, engine))
-    GroupMember.WORLD = ProcessGroup(tuple(range(ranks.size())))
-    _backend = name or ("nccl" if ranks.backend() == "nccl" else "gloo")
+    processes.init(engine, _seconds(timeout), device=_device(device_id, engine))
+    GroupMember.WORLD = ProcessGroup(tuple(range(processes.size())))
+    _backend = name or ("nccl" if processes.backend() == "nccl" else "gloo")
 
 
 def _meeting_place(method: str | None) -> None:
@@ -187,12 +187,31 @@ def new_group(
     group_desc: str | None = None,
     device_id: Any = None,
 ) -> ProcessGroup:
-    """The group of some processes, which all processes make in the same order."""
+    """The group of some processes, which all processes make in the same order, also those outside.
+    Collectives do nothing in a process outside their group. `timeout` and `backend` are those of
+    `init_process_group`."""
     whole = world()
     chosen = whole.ranks if ranks is None else tuple(sorted(ranks))
     if chosen == whole.ranks:
         return whole
-    raise DistributedError("groups of some of the processes are not there: a group has all of them")
+    return ProcessGroup(chosen, processes.new_group(chosen))
+
+
+def new_subgroups_by_enumeration(
+    ranks_per_subgroup_list: Sequence[Sequence[int]],
+    timeout: Any = None,
+    backend: str | None = None,
+    pg_options: Any = None,
+    group_desc: str | None = None,
+) -> tuple[ProcessGroup, list[ProcessGroup]]:
+    """Groups without a process in common: that of this process, and all."""
+    world()
+    listed = [tuple(each) for each in ranks_per_subgroup_list]
+    here = processes.new_group(listed)
+    rank = processes.rank()
+    found = [ProcessGroup(each, here if rank in each else None) for each in listed]
+    own = [each for each in found if rank in each.ranks]
+    return own[0] if own else GroupMember.NON_GROUP_MEMBER, found
 
 
 def get_rank(group: ProcessGroup | None = None) -> int:
@@ -233,4 +252,4 @@ def get_process_group_ranks(group: ProcessGroup | None) -> list[int]:
 def get_node_local_rank(fallback_rank: int | None = None) -> int:
     """The number of this process among those of its host."""
     world()
-    return ranks.local_rank()
+    return processes.local_rank()

@@ -104,7 +104,8 @@ class DistributedDataParallel(Module):
         self.device_ids = list(device_ids or [])
         self.broadcast_buffers = broadcast_buffers
         # In a tuple, since its parameters are these.
-        self._averaged = (Averaged(_Holding(module), size, broadcast_buffers),)
+        held = _Holding(module)
+        self._averaged = (Averaged(held, size, broadcast_buffers, self.process_group.inner),)
 
     def forward(self, *inputs: Any, **kwargs: Any) -> Any:
         """What the module computes."""
