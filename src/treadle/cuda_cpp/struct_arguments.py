@@ -77,6 +77,8 @@ def _flatten(
             values = _items(value, len(names))
         elif names[:2] == ["data_", "size0"] and is_array_type(type(value)):
             values = _accessed(value, names)
+        elif names == _TENSOR_INFO and is_array_type(type(value)):
+            values = _described(value)
         else:
             values = fields_of(value, names)
     except Mismatch as error:
@@ -94,6 +96,21 @@ def _accessed(value: Any, names: list[Any]) -> list[Any]:
         raise Mismatch(f"{described(value)} was given: it takes {dimensions} dimensions")
     strides = [math.prod(value.shape[axis + 1 :]) for axis in range(dimensions)]
     return [value, *value.shape, *strides]
+
+
+_TENSOR_INFO = ["data", "sizes", "strides", "dims"]
+_MOST_DIMENSIONS = 25  # of PyTorch's TensorInfo
+
+
+def _described(value: Any) -> list[Any]:
+    """The fields of PyTorch's TensorInfo for an array."""
+    shape = value.shape
+    if len(shape) > _MOST_DIMENSIONS:
+        raise Mismatch(f"{described(value)} was given: it takes {_MOST_DIMENSIONS} dimensions")
+    shape = shape or (1,)
+    rest = [0] * (_MOST_DIMENSIONS - len(shape))
+    strides = [math.prod(shape[axis + 1 :]) for axis in range(len(shape))]
+    return [value, [*shape, *rest], [*strides, *rest], len(shape)]
 
 
 def _items(value: Any, count: int) -> list[Any]:

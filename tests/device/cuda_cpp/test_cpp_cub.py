@@ -505,3 +505,109 @@ def test_iterators_and_macros(device):
     opened(ITERATORS).places[1, 4](td.asarray(x, device=device), y, at)
     assert y.tolist() == (x[2:] + x[:4] + x[0] + x[1:5]).tolist()
     assert at.tolist() == [10, 11, 12, 13]
+
+
+DETAILS = (
+    HEAD
+    + """
+const int N = 64;
+typedef cub::BlockScan<int, N> Scan;
+typedef cub::BlockDiscontinuity<int, N> Edges;
+typedef cub::BlockAdjacentDifference<int, N> Differences;
+typedef cub::BlockRakingLayout<int, N> Raking;
+static_assert(Raking::UNGUARDED && Raking::SEGMENT_LENGTH == 2, "two values a raking thread");
+__global__ void scans_of_two(const int *x, int *out)
+{
+    __shared__ typename Scan::TempStorage s;
+    int t = threadIdx.x, two[2] = {x[2 * t], x[2 * t + 1]}, made[2], total, one;
+    Scan(s).ExclusiveScan(two, made, cub::Max(), total); __syncthreads();
+    out[0 * N + t] = t == 0 ? made[1] : made[0] + 3 * made[1]; out[1 * N + t] = total;
+    Scan(s).InclusiveScan(two, made, 50, cub::Max()); __syncthreads();
+    out[2 * N + t] = made[0] + 3 * made[1];
+    Scan(s).InclusiveScan(two[0], one, 60, cub::Min(), total);
+    out[3 * N + t] = one + 1000 * total;
+}
+__global__ void neighbours(const int *x, int *out)
+{
+    __shared__ union {
+        typename Edges::TempStorage edges;
+        typename Differences::TempStorage differences;
+        typename Raking::TempStorage raking;
+    } s;
+    int t = threadIdx.x, two[2] = {x[2 * t], x[2 * t + 1]}, made[2], heads[2], tails[2];
+    Edges(s.edges).FlagHeadsAndTails(heads, 7, tails, 9, two, cub::Inequality());
+    __syncthreads();
+    out[0 * N + t] = heads[0] + 2 * heads[1] + 4 * tails[0] + 8 * tails[1];
+    Differences(s.differences).SubtractLeftPartialTile(two, made, cub::Difference(), 77);
+    __syncthreads();
+    out[1 * N + t] = made[0] + 1000 * made[1];
+    Differences(s.differences).SubtractRight(two, made, cub::Difference(), 5);
+    __syncthreads();
+    out[2 * N + t] = made[0] + 1000 * made[1];
+    *Raking::PlacementPtr(s.raking, t) = two[0]; __syncthreads();
+    int *own = Raking::RakingPtr(s.raking, t % Raking::RAKING_THREADS);
+    out[3 * N + t] = own[0] + 1000 * own[1];
+}
+struct Both { int a; short b, c; };
+__global__ void words(const int *x, int *out)
+{
+    int t = threadIdx.x;
+    Both both = {x[2 * t], (short)x[2 * t + 1], (short)t};
+    Both moved = cub::ShuffleDown<32>(both, 3, 31, 0xffffffffu);
+    out[t] = moved.a + moved.b * 3 + moved.c * 1000;
+    unsigned bits = cub::BFE((unsigned)x[2 * t], 2, 3), merged = 0u;
+    cub::BFI(merged, 0xffffffffu, 5u, 4, 3);
+    out[N + t] = bits + 8 * (int)(merged == 0xffffffdfu);
+}
+"""
+)
+
+
+def detail(device, kernel, x, rows):
+    out = td.full((rows, 64), -77, dtype=td.int32, device=device)
+    opened(DETAILS).kernel(kernel)[1, 64](on(device, x), out)
+    return out.numpy()
+
+
+def values_with_runs():
+    x = np.random.default_rng().integers(0, 99, 128).astype(np.int32)
+    x[5:9] = x[5]
+    return x
+
+
+def test_scans_without_and_with_initial_values(device):
+    x = values_with_runs()
+    got = detail(device, "scans_of_two", x, 4)
+    most = np.maximum.accumulate(x)
+    before = np.concatenate([[0], most[:-1]])
+    first = before[::2] + 3 * before[1::2]
+    first[0] = before[1]
+    assert (got[0] == first).all()
+    assert (got[1] == x.max()).all()
+    upto = np.maximum(most, 50)
+    assert (got[2] == upto[::2] + 3 * upto[1::2]).all()
+    least = np.minimum(np.minimum.accumulate(x[::2]), 60)
+    assert (got[3] == least + 1000 * x[::2].min()).all()
+
+
+def test_neighbours_and_raking_threads(device):
+    x = values_with_runs()
+    got = detail(device, "neighbours", x, 4)
+    heads = np.concatenate([[7], x[:-1]]) != x
+    tails = np.concatenate([x[1:], [9]]) != x
+    assert (got[0] == heads[::2] + 2 * heads[1::2] + 4 * tails[::2] + 8 * tails[1::2]).all()
+    left = np.concatenate([x[:1], np.diff(x)])
+    left[77:] = x[77:]
+    assert (got[1] == left[::2] + 1000 * left[1::2]).all()
+    right = x - np.concatenate([x[1:], [5]])
+    assert (got[2] == right[::2] + 1000 * right[1::2]).all()
+    pairs = x[0:128:4] + 1000 * x[2:128:4]
+    assert (got[3] == np.concatenate([pairs, pairs])).all()
+
+
+def test_shuffles_of_structs_and_bits(device):
+    x, t = values_with_runs(), np.arange(64)
+    got = detail(device, "words", x, 2)
+    source = np.where(t % 32 + 3 > 31, t, t + 3) % 64
+    assert (got[0] == x[::2][source] + 3 * x[1::2][source] + 1000 * source).all()
+    assert (got[1] == (x[::2] >> 2 & 7) + 8).all()

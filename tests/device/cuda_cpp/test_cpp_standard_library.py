@@ -4,6 +4,7 @@ numbers, algorithms. Expected values are those of g++, or Python's."""
 from __future__ import annotations
 
 import cmath
+import math
 
 import numpy as np
 import pytest
@@ -284,3 +285,64 @@ def test_sequences_of_numbers(device):
     out = td.zeros(9, dtype=td.int32, device=device)
     td.cuda_module(SEQUENCES).sequences[1, 1](out)
     assert out.tolist() == [30, 6, 0, 9, 3, 0, 6, 1, 8]
+
+
+MORE = """
+#include <cuda/cmath>
+#include <cuda/functional>
+#include <cuda/std/optional>
+#include <cuda/std/span>
+#include <cuda/annotated_ptr>
+struct Point { int x, y; };
+__device__ cuda::std::optional<int> half_of(int n)
+{
+    if (n % 2) return cuda::std::nullopt;
+    return n / 2;
+}
+__device__ int total(cuda::std::span<const int> values)
+{
+    int sum = 0;
+    for (int one : values) sum += one;
+    return sum;
+}
+__global__ void more(const int *x, int *out, int n)
+{
+    int i = threadIdx.x;
+    if (i >= n) return;
+    cuda::std::optional<int> half = half_of(x[i]);
+    out[i] = half ? *half : -1;
+    out[n + i] = half.value_or(77) + (half == cuda::std::nullopt ? 1000 : 0);
+    std::optional<Point> p;
+    if (x[i] > 5) p = Point{x[i], 1};
+    out[2 * n + i] = p.has_value() ? p->x + p->y : 0;
+    cuda::std::span<const int> all(x, n), some = all.subspan(i, 1);
+    int own[3] = {x[i], 2, 3};
+    out[3 * n + i] = total(some) + total(all.first(2)) + total(own) + (int)all.last(1).size_bytes();
+    cuda::fast_mod_div<int> by(7);
+    out[4 * n + i] = x[i] / by + 100 * (x[i] % by) + 10000 * cuda::ceil_div(x[i], 4) ;
+    out[5 * n + i] = cuda::ilog2(x[i] + 1) + 100 * cuda::isqrt(x[i])
+        + 10000 * cuda::round_up(x[i], 8);
+    auto f = cuda::proclaim_return_type<int>([=](int a) { return a * 2; });
+    out[6 * n + i] = f(x[i]) + cuda::maximum<>{}(x[i], 5) + cuda::minimum<int>{}(x[i], 3);
+    cuda::annotated_ptr<const int, cuda::access_property::persisting> kept(x);
+    out[7 * n + i] = kept[i]
+        + *cuda::associate_access_property(x, cuda::access_property::streaming{});
+}
+"""
+
+
+def test_optional_span_and_functions_of_cuda(device):
+    x = np.random.default_rng().integers(0, 50, 17).astype(np.int32)
+    out = td.full((8, 17), -77, dtype=td.int32, device=device)
+    td.cuda_module(MORE).more[1, 32](td.asarray(x, device=device), out, 17)
+    rows = [
+        [v // 2 if v % 2 == 0 else -1 for v in x],
+        [v // 2 if v % 2 == 0 else 1077 for v in x],
+        [v + 1 if v > 5 else 0 for v in x],
+        [2 * v + x[0] + x[1] + 9 for v in x],
+        [v // 7 + 100 * (v % 7) + 10000 * -(-v // 4) for v in x],
+        [len(f"{v + 1:b}") - 1 + 100 * math.isqrt(v) + 80000 * -(-v // 8) for v in x],
+        [2 * v + max(v, 5) + min(v, 3) for v in x],
+        [v + x[0] for v in x],
+    ]
+    assert (out.numpy() == rows).all()

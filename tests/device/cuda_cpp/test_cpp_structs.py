@@ -601,3 +601,45 @@ def test_a_member_class_of_each_instance_of_a_template(device):
     y = td.full((4,), 3, dtype=td.uint8, device=device)
     td.cuda_module(MEMBER_CLASSES).member_classes[1, 1](x, y)
     assert x.tolist() == [9, 1604, 610, 6]
+
+
+INCOMPLETE = """
+class Impl;
+template <class T> struct Table;
+class Raster {
+public:
+    enum { Flag = 4 };
+    Raster(void);
+    Impl *impl() const { return m_impl; }
+private:
+    Impl *m_impl;
+    Table<int> *m_table;
+};
+struct Part { int n; Impl *hidden; };
+struct Whole {
+    Part part;
+    Impl *other;
+    __device__ int total() const { return part.n + (part.hidden == nullptr ? 10 : 20); }
+};
+template <class T> __host__ __device__ T alpha(T x, T least = 255) { return least; }
+template <> __host__ __device__ int alpha(int x, int least) { return x + least; }
+template <> __host__ __device__ float alpha<float>(float x, float least) { return x; }
+__device__ int pointed(const Impl *p, Impl &) { return p == nullptr; }
+__global__ void incomplete(int *out, Whole whole, Impl *given)
+{
+    out[0] = Raster::Flag;
+    out[1] = whole.total();
+    out[2] = given == whole.other;
+    out[3] = ((int *)given)[1];
+    out[4] = alpha(out[3]);
+    out[5] = alpha(1.0f) + alpha(1.0) + alpha(1, 2);
+}
+"""
+
+
+def test_pointers_to_classes_without_definitions(device):
+    out = td.zeros(6, dtype=td.int32, device=device)
+    given = td.asarray([7, 8], dtype=td.int32, device=device)
+    whole = {"part": {"n": 3, "hidden": None}, "other": None}
+    td.cuda_module(INCOMPLETE).incomplete[1, 1](out, whole, given)
+    assert out.tolist() == [4, 13, 0, 8, 263, 259]

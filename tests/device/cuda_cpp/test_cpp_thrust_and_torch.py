@@ -115,6 +115,48 @@ def test_accessors_take_tensors(device):
         module.kernel("count")[1, 32](out)
 
 
+INDEXED = """
+#include <ATen/cuda/CUDAContext.h>
+#include <ATen/cuda/CUDAGraphsUtils.cuh>
+#include <ATen/cuda/detail/IndexUtils.cuh>
+#include <ATen/cuda/detail/TensorInfo.cuh>
+using at::cuda::detail::IndexToOffset;
+using at::cuda::detail::TensorInfo;
+__global__ void indexed(const TensorInfo<float, int> x, float *out, int n)
+{
+    int i = threadIdx.x;
+    if (i >= n) return;
+    out[i] = x.data[IndexToOffset<float, int, -1>::get(i, x)];
+    if (i < x.dims) out[n + i] = x.sizes[i] + 100 * x.strides[i];
+}
+__global__ void seeds(at::PhiloxCudaState state, unsigned long long *out)
+{
+    auto seeds = at::cuda::philox::unpack(state);
+    out[0] = std::get<0>(seeds);
+    out[1] = std::get<1>(seeds);
+    out[2] = WARP_SHFL((int)threadIdx.x + 10, 3) + WARP_BALLOT(threadIdx.x < 2);
+}
+"""
+
+
+def test_tensors_of_any_number_of_dimensions(device):
+    module = td.cuda_module(INDEXED)
+    x = np.random.default_rng().normal(size=(2, 3, 4)).astype(np.float32)
+    out = td.full((2, 24), -77.0, device=device)
+    module.indexed[1, 32](td.asarray(x, device=device), out, 24)
+    got = out.numpy()
+    assert (got[0] == x.ravel()).all()
+    assert got[1, :3].tolist() == [1202, 403, 104]
+    with pytest.raises(td.errors.DtypeError, match="it takes 25 dimensions"):
+        module.indexed[1, 32](td.zeros((1,) * 26, device=device), out, 24)
+
+
+def test_seeds_of_philox():
+    out = td.zeros(3, dtype=td.uint64)
+    td.cuda_module(INDEXED).seeds[1, 32]((1 << 60, 7), out)
+    assert out.tolist() == [1 << 60, 7, 16]
+
+
 def test_engines_and_distributions(device):
     """The standard says what the ten thousandth number of an engine is; others by Python."""
     module = td.cuda_module("""

@@ -18,6 +18,7 @@ from treadle.cuda_cpp.lower.names import (
     constant_integer,
     is_const,
     lookup,
+    refuse_void,
     resolve,
     scope_of,
 )
@@ -51,6 +52,7 @@ from treadle.cuda_cpp.semantics.types import (
     CppType,
     EnumType,
     Field,
+    Incomplete,
     NoLayout,
     Void,
     align_of,
@@ -76,7 +78,7 @@ def class_type(
     name: str | None = None,
     arguments: tuple[Any, ...] = (),
     template: tree.StructDeclaration | None = None,
-) -> ClassType:
+) -> ClassType | Incomplete:
     """The type of a class, or of an instance of a class template: then `scope` has the template
     arguments, and `template` is the entity of its name."""
     key = (id(declaration), arguments, _instance_around(scope))
@@ -91,7 +93,8 @@ def class_type(
         made: ClassType = known
         return made
     if not declaration.complete:
-        raise cx.error(f"{declaration.name} is declared here, but not defined", declaration.span)
+        written = name or declaration.name
+        return Incomplete(scope.qualified(written) if template is None else written)
     cx.lowering.classes[key] = _BEING_MADE
     try:
         made = _make(cx, declaration, scope, name or declaration.name, arguments, template)
@@ -138,6 +141,10 @@ def _make(
             if isinstance(written, tree.PackExpansion):
                 raise cx.wrong("the length of this pack of bases is not known", written.span)
             base = resolve(cx, written)
+            if isinstance(base, Incomplete):
+                raise cx.wrong(
+                    f"{base} is declared, but not defined: it cannot be a base", written.span
+                )
             if not isinstance(base, ClassType):
                 raise cx.wrong(f"{base} is not a class, so it cannot be a base", written.span)
             bases.append(base)
@@ -289,7 +296,7 @@ def _add_field(cx: Context, member: tree.Declaration, members: list[Declared]) -
         type = Absent(error.message, error)
     inner = innermost(type)
     if isinstance(inner, Void):
-        raise cx.wrong(f"{member.name} cannot be void", member.span)
+        refuse_void(cx, member.name, inner, member.span)
     if isinstance(inner, ClassType) and inner.scope is None and inner != DIM3:
         raise cx.wrong(f"{inner} contains itself: store an index of the other object", member.span)
     width = None

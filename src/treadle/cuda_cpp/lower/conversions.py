@@ -347,7 +347,7 @@ def _pointer_rank(cx: Context, value: Value, given: CppType, type: Pointer) -> i
     if isinstance(given, Pointer):
         if given.to == type.to:
             return QUALIFIED if type.const and not given.const else EXACT
-        if isinstance(type.to, Void) or derives(given.to, type.to):
+        if type.to == VOID or derives(given.to, type.to):
             return CONVERSION
     if isinstance(given, StringType):
         return EXACT
@@ -498,13 +498,13 @@ def _to_pointer(cx: Context, value: Value, type: Pointer, span: Span) -> Value:
         raise cx.unfit(f"{describe(value)} is not a pointer to {type.to}", value, span)
     to = completed(cx, Pointer(pointer.to))
     assert isinstance(to, Pointer)
-    same = to.to == type.to or isinstance(type.to, Void) or isinstance(pointer.to, Void)
+    same = to.to == type.to or type.to == VOID or pointer.to == VOID
     if not same and not derives(to.to, type.to):
         alike = str(to.to) == str(type.to)  # one of which was not complete where it was named
         raise (cx.error if alike else cx.wrong)(
             f"{describe(value)} is not a pointer to {type.to}: cast it to access its bytes", span
         )
-    if isinstance(pointer.to, Void) and not isinstance(type.to, Void):
+    if pointer.to == VOID and type.to != VOID:
         raise cx.wrong(f"a void pointer converts to {type} only by a cast", span)
     if isinstance(type.to, ClassType) and derives(pointer.to, type.to):
         pointer = _base_pointer(cx, pointer, type.to)
@@ -664,8 +664,8 @@ def _refuse_static_cast(
     given = decay(getattr(value, "type", VOID))
     related = pointer is not None and (
         pointer.to == type.to
-        or isinstance(pointer.to, (Void, FunctionOf))
-        or isinstance(type.to, Void)
+        or isinstance(pointer.to, FunctionOf)
+        or VOID in (pointer.to, type.to)
         or derives(pointer.to, type.to)
         or derives(type.to, pointer.to)
     )

@@ -191,8 +191,9 @@ def _refuse_kernels(cx: Context, declaration: tree.FunctionDeclaration, span: Sp
 
 def with_defaults(cx: Context, chosen: Candidate, values: Sequence[Value]) -> list[Value]:
     found = list(values)
-    parameters = chosen.declaration.parameters
-    with cx.in_scope(chosen.scope):
+    declared = chosen.general or chosen
+    parameters = declared.declaration.parameters[: len(chosen.types)]
+    with cx.in_scope(declared.scope):
         for parameter, type in list(zip(parameters, chosen.types, strict=True))[len(values) :]:
             default = parameter.default
             assert default is not None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, NoReturn
 
 from treadle.core.source import Span
 from treadle.cuda_cpp.lower.context import Context
@@ -34,8 +34,10 @@ from treadle.cuda_cpp.semantics.types import (
     CppType,
     EnumType,
     FunctionOf,
+    Incomplete,
     Pointer,
     Reference,
+    Void,
     decay,
 )
 from treadle.cuda_cpp.source.headers import lacks_from_library
@@ -389,6 +391,13 @@ def class_or_enum(
         underlying = found
     name = declaration.name or "unnamed enum"
     return EnumType(scope.qualified(name), underlying, declaration.scoped)
+
+
+def refuse_void(cx: Context, name: str, type: Void, span: Span) -> NoReturn:
+    """The error for an object of type void, or of a class without a definition."""
+    if isinstance(type, Incomplete):
+        raise cx.wrong(f"{name} is a {type}, which is declared, but not defined", span)
+    raise cx.wrong(f"{name} cannot be void", span)
 
 
 def constant_integer(cx: Context, expression: tree.Expression, what: str) -> int:

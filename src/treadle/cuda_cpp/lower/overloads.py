@@ -569,7 +569,7 @@ def specialized(cx: Context, chosen: Candidate, overloads: Sequence[Overload]) -
             types = tuple(parameter_type(resolve(cx, one.type)) for one in declaration.parameters)
             given = _written_arguments(cx, declaration, chosen)
         if types == chosen.types and given and _has_same_result(cx, overload, chosen):
-            return Candidate(overload, overload.scope, types)
+            return Candidate(overload, overload.scope, types, general=chosen)
     return chosen
 
 

@@ -45,6 +45,7 @@ from treadle.cuda_cpp.semantics.types import (
     ClassType,
     CppType,
     FunctionOf,
+    Incomplete,
     NoLayout,
     Pointer,
     Reference,
@@ -208,6 +209,8 @@ def as_pointer_to(pointer: PointerValue, to: CppType) -> PointerValue:
 def follow(cx: Context, pointer: PointerValue, span: Span) -> Value:
     """`*pointer`: an object or an array."""
     if isinstance(pointer.to, Void):
+        if isinstance(pointer.to, Incomplete):
+            raise cx.wrong(f"{pointer.to} is declared, but not defined", span)
         raise cx.wrong("a void pointer cannot be dereferenced: cast it to another type", span)
     if len(pointer.targets) > 1:
         choices = tuple(

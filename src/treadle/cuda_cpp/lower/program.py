@@ -18,7 +18,7 @@ from treadle.cuda_cpp.lower.context import Context, Facts, LowerAgain, Lowering
 from treadle.cuda_cpp.lower.dispatch import static_assert
 from treadle.cuda_cpp.lower.heap import HEAP, TAKEN
 from treadle.cuda_cpp.lower.kernels import lower_once
-from treadle.cuda_cpp.lower.names import constant_integer, resolve
+from treadle.cuda_cpp.lower.names import constant_integer, refuse_void, resolve
 from treadle.cuda_cpp.lower.overloads import parameter_type, specialized
 from treadle.cuda_cpp.lower.packs import counts_by_arguments, expanded, packs_of
 from treadle.cuda_cpp.lower.pair_types import holds_double, paired
@@ -249,8 +249,8 @@ class Program:
             type = resolve(cx, declaration.type)
             if isinstance(type, ArrayOf) and type.length is None:
                 type = ArrayOf(type.element, length_of(cx, declaration, type.element))
-            if isinstance(innermost(type), Void):
-                raise cx.error(f"{name} cannot be void", declaration.span)
+            if isinstance(inner := innermost(type), Void):
+                refuse_void(cx, name, inner, declaration.span)
             if isinstance(type, Reference):
                 raise cx.error(
                     f"{name} is a reference in memory: make it a pointer", declaration.span

@@ -10,6 +10,7 @@ from treadle.core.source import Span
 from treadle.cuda_cpp.lower.arithmetic import constant, plus, times
 from treadle.cuda_cpp.lower.context import Context, completed
 from treadle.cuda_cpp.lower.conversions import convert, rvalue
+from treadle.cuda_cpp.lower.names import refuse_void
 from treadle.cuda_cpp.lower.objects import copy_object, store, subscript
 from treadle.cuda_cpp.lower.operators import assign_pointer, keep
 from treadle.cuda_cpp.lower.pointers import (
@@ -206,7 +207,7 @@ def declare_object(
             cx.rules.copy_into(cx, made, value, type, span)
         return made
     if isinstance(type, Void):
-        raise cx.wrong(f"{name} cannot be void", span)
+        refuse_void(cx, name, type, span)
     if value is None:
         place = uninitialized(cx, name, type, key, span)
         if isinstance(type, ClassType) and has_default_constructor(type):

@@ -43,6 +43,7 @@ from treadle.cuda_cpp.semantics.types import (
     ConstOf,
     CppType,
     FunctionOf,
+    Incomplete,
     Pointer,
     Reference,
     decay,
@@ -218,7 +219,7 @@ def spelled(argument: Argument) -> str:
 
 def class_instance(
     cx: Context, entity: DeclaredType, arguments: Sequence[Any], span: Span
-) -> ClassType:
+) -> ClassType | Incomplete:
     """An instance of a class template."""
     template = entity.declaration
     assert isinstance(template, tree.StructDeclaration)
@@ -235,7 +236,7 @@ def class_instance(
     if known is not None:
         return known
     made = _new_instance(cx, entity, declaration, scope, bound, keys)
-    if made.scope is not None:  # it is complete
+    if isinstance(made, ClassType) and made.scope is not None:  # it is complete
         cx.lowering.instances[kept] = made
     return made
 
@@ -247,7 +248,7 @@ def _new_instance(
     scope: Scope,
     bound: tuple[Argument, ...],
     keys: tuple[Any, ...],
-) -> ClassType:
+) -> ClassType | Incomplete:
     """The instance of the template, or of the best of its specializations that match."""
     template = entity.declaration
     assert isinstance(template, tree.StructDeclaration)

@@ -424,6 +424,7 @@ class Candidate:
     scope: Scope
     types: tuple[CppType, ...]
     ranks: tuple[int, ...] = ()
+    general: Candidate | None = None  # of a specialization: the template's, with its defaults
 
     @property
     def declaration(self) -> tree.FunctionDeclaration:

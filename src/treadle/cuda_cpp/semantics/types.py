@@ -168,6 +168,16 @@ class Void:
 
 
 @dataclass(frozen=True, slots=True)
+class Incomplete(Void):
+    """A class that is declared and not defined: there are only pointers and references to it."""
+
+    name: str
+
+    def __str__(self) -> str:
+        return self.name
+
+
+@dataclass(frozen=True, slots=True)
 class NullPointer:
     """The type of `nullptr`."""
 

@@ -92,8 +92,8 @@ _HOST_HEADERS = (
 
 _STANDARD_HEADERS = (
     "any", "atomic", "bitset", "charconv", "codecvt", "complex.h", "deque",
-    "forward_list", "list", "map", "memory_resource", "optional", "queue", "ranges",
-    "ratio", "scoped_allocator", "set", "span", "stack", "string", "string_view", "typeindex",
+    "forward_list", "list", "map", "memory_resource", "queue", "ranges",
+    "ratio", "scoped_allocator", "set", "stack", "string", "string_view", "typeindex",
     "unordered_map", "unordered_set", "valarray", "variant", "vector",
 )  # fmt: skip
 

@@ -29,11 +29,11 @@ _PARTS = {
     "std": (
         "type_traits.cuh", "concepts.cuh", "limits.cuh", "utility.cuh", "array.cuh", "bit.cuh",
         "compare.cuh", "numbers.cuh", "algorithm.cuh",
-        "complex.cuh", "functional.cuh", "tuple.cuh",
+        "complex.cuh", "functional.cuh", "tuple.cuh", "optional.cuh", "span.cuh",
     ),
     "cub": (
-        "cub_common.cuh", "cub_warp.cuh", "cub_block.cuh", "cub_exchange.cuh", "cub_sort.cuh",
-        "cub_decode.cuh", "cub_rank.cuh",
+        "cub_common.cuh", "cub_details.cuh", "cub_warp.cuh", "cub_block.cuh", "cub_exchange.cuh",
+        "cub_sort.cuh", "cub_decode.cuh", "cub_rank.cuh",
     ),
     "thrust": (
         "thrust_tuple.cuh", "thrust_complex.cuh", "thrust_functional.cuh", "thrust_algorithm.cuh",
@@ -54,6 +54,8 @@ _STANDARD = {
     "functional": "functional.cuh",
     **dict.fromkeys(("initializer_list", "memory"), "utility.cuh"),
     "limits": "limits.cuh",
+    "optional": "optional.cuh",
+    "span": "span.cuh",
     "tuple": "tuple.cuh",
     "type_traits": "type_traits.cuh",
     "utility": "utility.cuh",
@@ -72,6 +74,16 @@ _FILES = {
     **dict.fromkeys(
         ("curand_kernel.h", "curand_uniform.h", "curand_normal.h", "curand_philox4x32_x.h"),
         "curand.cuh",
+    ),
+    **dict.fromkeys(
+        (
+            "cuda/annotated_ptr",
+            "cuda/cmath",
+            "cuda/discard_memory",
+            "cuda/functional",
+            "cuda/memory",
+        ),
+        "cuda_more.cuh",
     ),
     "cuComplex.h": "cu_complex.cuh",
     "cuda/ptx": "cuda_ptx.cuh",

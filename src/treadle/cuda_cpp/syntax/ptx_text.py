@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from treadle.cuda_cpp.syntax.ptx_formulas import CPP_TYPES
@@ -80,6 +80,12 @@ class Instruction:
     def name(self) -> str:
         """As it is written."""
         return ".".join(self.parts)
+
+
+def take(one: Instruction, *counts: int) -> Sequence[Argument]:
+    if len(one.arguments) not in counts:
+        raise NotTranslated(f"{one.name} takes {' or '.join(map(str, counts))} operands")
+    return one.arguments
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,6 +242,13 @@ class Registers:
         """The kind of a register; "" for a number."""
         found = self.find(argument.text)
         return "" if found is None else found[1]
+
+    def pointer(self, argument: Argument) -> str:
+        """The variable of an address."""
+        found = self.find(argument.text)
+        if found is None or found[1] != "address":
+            raise NotTranslated(f"{argument.text} is not known to be an address")
+        return found[0]
 
     def value(self, argument: Argument, type: str) -> str:
         """An argument as a value of a PTX type."""

@@ -141,6 +141,15 @@ struct BlockScan {
         out = rank > 0 ? op(initial, upto(rank - 1, op)) : initial;
         aggregate = total();
     }
+    template <class Op> __device__ void ExclusiveScan(T x, T &out, Op op, T &aggregate) {
+        ExclusiveScan(x, out, op);
+        aggregate = total();
+    }
+    template <class Op> __device__ void InclusiveScan(T x, T &out, T initial, Op op) { out = op(initial, scan(x, op)); }
+    template <class Op> __device__ void InclusiveScan(T x, T &out, T initial, Op op, T &aggregate) {
+        InclusiveScan(x, out, initial, op);
+        aggregate = total();
+    }
     __device__ void InclusiveSum(T x, T &out) { out = scan(x, cub::Sum()); }
     __device__ void InclusiveSum(T x, T &out, T &aggregate) { InclusiveScan(x, out, cub::Sum(), aggregate); }
     __device__ void ExclusiveSum(T x, T &out) {
@@ -201,6 +210,32 @@ struct BlockScan {
     template <int count, class Op>
     __device__ void ExclusiveScan(T (&x)[count], T (&out)[count], T initial, Op op, T &aggregate) {
         ExclusiveScan(x, out, initial, op);
+        aggregate = total();
+    }
+    template <int count, class Op> __device__ void ExclusiveScan(T (&x)[count], T (&out)[count], Op op) {
+        T before = x[0];
+        ExclusiveScan(__treadle_fold(x, op), before, op);
+        for (int i = 0; i < count; ++i) {
+            T own = x[i];
+            out[i] = before;
+            before = rank + i > 0 ? op(before, own) : own;
+        }
+    }
+    template <int count, class Op> __device__ void ExclusiveScan(T (&x)[count], T (&out)[count], Op op, T &aggregate) {
+        ExclusiveScan(x, out, op);
+        aggregate = total();
+    }
+    template <int count, class Op> __device__ void InclusiveScan(T (&x)[count], T (&out)[count], T initial, Op op) {
+        T before = initial;
+        ExclusiveScan(__treadle_fold(x, op), before, initial, op);
+        for (int i = 0; i < count; ++i) {
+            before = op(before, x[i]);
+            out[i] = before;
+        }
+    }
+    template <int count, class Op>
+    __device__ void InclusiveScan(T (&x)[count], T (&out)[count], T initial, Op op, T &aggregate) {
+        InclusiveScan(x, out, initial, op);
         aggregate = total();
     }
     template <int count> __device__ void InclusiveSum(T (&x)[count], T (&out)[count]) { InclusiveScan(x, out, cub::Sum()); }

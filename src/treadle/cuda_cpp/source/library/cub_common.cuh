@@ -100,16 +100,36 @@ enum CacheStoreModifier { STORE_DEFAULT, STORE_WB, STORE_CG, STORE_CS, STORE_WT,
 template <CacheLoadModifier modifier, class T> __device__ T ThreadLoad(T *from) { return *from; }
 template <CacheStoreModifier modifier, class T, class U> __device__ void ThreadStore(T *to, U value) { *to = value; }
 
+// Values of any type go through shuffles as words.
+enum __treadle_shuffle { __treadle_shuffle_up, __treadle_shuffle_down, __treadle_shuffle_from };
+template <__treadle_shuffle kind, int threads, class T> __device__ T __treadle_moved(T x, int by, unsigned int mask) {
+    if constexpr (__treadle_is_class<T>) {
+        typedef std::conditional_t<sizeof(T) % 4 == 0, unsigned int,
+                                   std::conditional_t<sizeof(T) % 2 == 0, unsigned short, unsigned char>> Word;
+        T other = x;
+        Word *words = (Word *)&other;
+#pragma unroll
+        for (int i = 0; i < (int)(sizeof(T) / sizeof(Word)); ++i)
+            words[i] = (Word)__treadle_moved<kind, threads>((unsigned int)words[i], by, mask);
+        return other;
+    } else if constexpr (kind == __treadle_shuffle_up) {
+        return __shfl_up_sync(mask, x, by, threads);
+    } else if constexpr (kind == __treadle_shuffle_down) {
+        return __shfl_down_sync(mask, x, by, threads);
+    } else {
+        return __shfl_sync(mask, x, by, threads);
+    }
+}
 template <int threads, class T> __device__ T ShuffleUp(T x, int by, int first, unsigned int mask) {
-    T other = __shfl_up_sync(mask, x, by, threads);
+    T other = __treadle_moved<__treadle_shuffle_up, threads>(x, by, mask);
     return (int)(LaneId() % threads) - by < first ? x : other;
 }
 template <int threads, class T> __device__ T ShuffleDown(T x, int by, int last, unsigned int mask) {
-    T other = __shfl_down_sync(mask, x, by, threads);
+    T other = __treadle_moved<__treadle_shuffle_down, threads>(x, by, mask);
     return (int)(LaneId() % threads) + by > last ? x : other;
 }
 template <int threads, class T> __device__ T ShuffleIndex(T x, int from, unsigned int mask) {
-    return __shfl_sync(mask, x, from, threads);
+    return __treadle_moved<__treadle_shuffle_from, threads>(x, from, mask);
 }
 
 // The lanes of a group of `threads` (a power of two) in its warp.

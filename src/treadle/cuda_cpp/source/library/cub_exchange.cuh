@@ -54,6 +54,38 @@ __device__ void StoreDirectStriped(int rank, Out to, T (&items)[count], int vali
             to[rank + i * threads] = items[i];
 }
 
+// Items of a warp's threads side by side, warp after warp.
+template <int count> __device__ int __treadle_warp_striped(int rank, int i) { return rank / 32 * 32 * count + i * 32 + rank % 32; }
+template <class T, int count, class In> __device__ void LoadDirectWarpStriped(int rank, In from, T (&items)[count]) {
+    for (int i = 0; i < count; ++i)
+        items[i] = from[__treadle_warp_striped<count>(rank, i)];
+}
+template <class T, int count, class In> __device__ void LoadDirectWarpStriped(int rank, In from, T (&items)[count], int valid) {
+    for (int i = 0; i < count; ++i)
+        if (__treadle_warp_striped<count>(rank, i) < valid)
+            items[i] = from[__treadle_warp_striped<count>(rank, i)];
+}
+template <class T, int count, class In, class Default>
+__device__ void LoadDirectWarpStriped(int rank, In from, T (&items)[count], int valid, Default other) {
+    for (int i = 0; i < count; ++i)
+        items[i] = __treadle_warp_striped<count>(rank, i) < valid ? (T)from[__treadle_warp_striped<count>(rank, i)] : (T)other;
+}
+template <class T, int count, class Out> __device__ void StoreDirectWarpStriped(int rank, Out to, T (&items)[count]) {
+    for (int i = 0; i < count; ++i)
+        to[__treadle_warp_striped<count>(rank, i)] = items[i];
+}
+template <class T, int count, class Out> __device__ void StoreDirectWarpStriped(int rank, Out to, T (&items)[count], int valid) {
+    for (int i = 0; i < count; ++i)
+        if (__treadle_warp_striped<count>(rank, i) < valid)
+            to[__treadle_warp_striped<count>(rank, i)] = items[i];
+}
+template <class T, int count> __device__ void LoadDirectBlockedVectorized(int rank, T *from, T (&items)[count]) {
+    LoadDirectBlocked(rank, from, items);
+}
+template <class T, int count> __device__ void StoreDirectBlockedVectorized(int rank, T *to, T (&items)[count]) {
+    StoreDirectBlocked(rank, to, items);
+}
+
 enum BlockLoadAlgorithm {
     BLOCK_LOAD_DIRECT, BLOCK_LOAD_STRIPED, BLOCK_LOAD_VECTORIZE, BLOCK_LOAD_TRANSPOSE,
     BLOCK_LOAD_WARP_TRANSPOSE, BLOCK_LOAD_WARP_TRANSPOSE_TIMESLICED
@@ -251,6 +283,15 @@ template <class T, int x_threads, int y_threads = 1, int z_threads = 1, int arch
         if (rank > 0)
             out[0] = storage->items[rank - 1];
     }
+    // And the last item of the block, for all threads; of Down the first one.
+    template <int count> __device__ void Up(T (&x)[count], T (&out)[count], T &last) {
+        Up(x, out);
+        last = storage->items[threads - 1];
+    }
+    template <int count> __device__ void Down(T (&x)[count], T (&out)[count], T &first) {
+        Down(x, out);
+        first = storage->items[0];
+    }
     template <int count> __device__ void Down(T (&x)[count], T (&out)[count]) {
         storage->items[rank] = x[0];
         __syncthreads();
@@ -308,6 +349,21 @@ template <class T, int x_threads, int y_threads = 1, int z_threads = 1, int arch
         FlagHeads(heads, x, op);
         FlagTails(tails, x, op);
     }
+    template <int count, class Flag, class Op>
+    __device__ void FlagHeadsAndTails(Flag (&heads)[count], Flag (&tails)[count], T after, T (&x)[count], Op op) {
+        FlagHeads(heads, x, op);
+        FlagTails(tails, x, op, after);
+    }
+    template <int count, class Flag, class Op>
+    __device__ void FlagHeadsAndTails(Flag (&heads)[count], T before, Flag (&tails)[count], T (&x)[count], Op op) {
+        FlagHeads(heads, x, op, before);
+        FlagTails(tails, x, op);
+    }
+    template <int count, class Flag, class Op>
+    __device__ void FlagHeadsAndTails(Flag (&heads)[count], T before, Flag (&tails)[count], T after, T (&x)[count], Op op) {
+        FlagHeads(heads, x, op, before);
+        FlagTails(tails, x, op, after);
+    }
 };
 
 template <class T, int x_threads, int y_threads = 1, int z_threads = 1, int arch = 0> struct BlockAdjacentDifference {
@@ -340,6 +396,48 @@ template <class T, int x_threads, int y_threads = 1, int z_threads = 1, int arch
             out[i] = op(x[i], x[i + 1]);
         int right = rank < threads - 1 ? rank + 1 : rank;
         out[count - 1] = rank == threads - 1 ? (Out)x[count - 1] : (Out)op(x[count - 1], storage->items[right]);
+    }
+    template <int count, class Out, class Op>
+    __device__ void SubtractRight(T (&x)[count], Out (&out)[count], Op op, T after) {
+        storage->items[rank] = x[0];
+        __syncthreads();
+        for (int i = 0; i < count - 1; ++i)
+            out[i] = op(x[i], x[i + 1]);
+        T right = rank == threads - 1 ? after : storage->items[rank < threads - 1 ? rank + 1 : rank];
+        out[count - 1] = op(x[count - 1], right);
+    }
+    // Of the first `valid` items; the others stay as they are.
+    template <int count, class Out, class Op>
+    __device__ void SubtractLeftPartialTile(T (&x)[count], Out (&out)[count], Op op, int valid) {
+        storage->items[rank] = x[count - 1];
+        __syncthreads();
+        T left = storage->items[rank > 0 ? rank - 1 : 0];
+        for (int i = count - 1; i >= 0; --i) {
+            int place = rank * count + i;
+            if (place > 0 && place < valid)
+                out[i] = op(x[i], i > 0 ? x[i > 0 ? i - 1 : 0] : left);
+            else
+                out[i] = x[i];
+        }
+    }
+    template <int count, class Out, class Op>
+    __device__ void SubtractLeftPartialTile(T (&x)[count], Out (&out)[count], Op op, int valid, T before) {
+        T first = x[0];
+        SubtractLeftPartialTile(x, out, op, valid);
+        if (rank == 0 && valid > 0)
+            out[0] = op(first, before);
+    }
+    template <int count, class Out, class Op>
+    __device__ void SubtractRightPartialTile(T (&x)[count], Out (&out)[count], Op op, int valid) {
+        storage->items[rank] = x[0];
+        __syncthreads();
+        T right = storage->items[rank < threads - 1 ? rank + 1 : rank];
+        for (int i = 0; i < count; ++i) {
+            if (rank * count + i < valid - 1)
+                out[i] = op(x[i], i < count - 1 ? x[i < count - 1 ? i + 1 : i] : right);
+            else
+                out[i] = x[i];
+        }
     }
 };
 

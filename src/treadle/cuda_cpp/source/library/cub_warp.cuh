@@ -107,7 +107,21 @@ template <class T, int threads = 32, int arch = 0> struct WarpScan {
         out = sum;
         aggregate = Broadcast(sum, threads - 1);
     }
+    template <class Op> __device__ void InclusiveScan(T x, T &out, T initial, Op op) {
+        out = op(initial, __treadle_warp_scan<threads>(items, x, op, __treadle_group<threads>()));
+    }
+    template <class Op> __device__ void InclusiveScan(T x, T &out, T initial, Op op, T &aggregate) {
+        InclusiveScan(x, out, op, aggregate);
+        out = op(initial, out);
+    }
     // Lane 0 of a scan without initial value is undefined in CUB, and its own value here.
+    template <class Op> __device__ void ExclusiveScan(T x, T &out, Op op, T &aggregate) {
+        T sum = __treadle_warp_scan<threads>(items, x, op, __treadle_group<threads>());
+        int lane = LaneId() % threads;
+        T before = __treadle_from_lane<threads>(items, sum, lane > 0 ? lane - 1 : 0, __treadle_group<threads>());
+        aggregate = Broadcast(sum, threads - 1);
+        out = lane > 0 ? before : x;
+    }
     template <class Op> __device__ void ExclusiveScan(T x, T &out, Op op) {
         T sum = __treadle_warp_scan<threads>(items, x, op, __treadle_group<threads>());
         int lane = LaneId() % threads;
@@ -136,6 +150,13 @@ template <class T, int threads = 32, int arch = 0> struct WarpScan {
         T before = __treadle_from_lane<threads>(items, sum, lane > 0 ? lane - 1 : 0, __treadle_group<threads>());
         exclusive = lane > 0 ? op(initial, before) : initial;
         inclusive = op(initial, sum);
+    }
+    template <class Op> __device__ void Scan(T x, T &inclusive, T &exclusive, Op op) {
+        T sum = __treadle_warp_scan<threads>(items, x, op, __treadle_group<threads>());
+        int lane = LaneId() % threads;
+        T before = __treadle_from_lane<threads>(items, sum, lane > 0 ? lane - 1 : 0, __treadle_group<threads>());
+        exclusive = lane > 0 ? before : x;
+        inclusive = sum;
     }
     __device__ T Broadcast(T x, unsigned int lane) {
         return __treadle_from_lane<threads>(items, x, (int)lane, __treadle_group<threads>());

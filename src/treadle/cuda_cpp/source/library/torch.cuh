@@ -7,6 +7,7 @@
 #include <float.h>
 #include <limits>
 #include <complex>
+#include <tuple>
 
 #define C10_HOST_DEVICE __host__ __device__
 #define C10_DEVICE __device__
@@ -26,11 +27,6 @@
 #define CUDA_KERNEL_LOOP_TYPE(i, n, type) \
     for (type i = (type)blockIdx.x * blockDim.x + threadIdx.x; i < (n); i += (type)blockDim.x * gridDim.x)
 #define CUDA_KERNEL_LOOP(i, n) CUDA_KERNEL_LOOP_TYPE(i, n, int)
-#define WARP_SHFL(value, lane) __shfl_sync(0xffffffffu, value, lane)
-#define WARP_SHFL_XOR(value, mask) __shfl_xor_sync(0xffffffffu, value, mask)
-#define WARP_SHFL_UP(value, by) __shfl_up_sync(0xffffffffu, value, by)
-#define WARP_SHFL_DOWN(value, by) __shfl_down_sync(0xffffffffu, value, by)
-#define WARP_BALLOT(holds) __ballot_sync(0xffffffffu, holds)
 
 namespace c10 {
 
@@ -192,6 +188,61 @@ template <class T> C10_HOST_DEVICE bool _isnan(T x) { return isnan((float)x); }
 template <class T> C10_HOST_DEVICE bool _isinf(T x) { return isinf((float)x); }
 namespace cuda {
 template <class T> C10_HOST_DEVICE constexpr T ATenCeilDiv(T a, T b) { return (a + b - 1) / b; }
+namespace detail {
+
+#define MAX_TENSORINFO_DIMS 25
+// An array with its sizes and the distances of its elements, of a number of dimensions that is known
+// at the launch. A kernel that has one as a parameter is launched with the tensor.
+template <class T, class I> struct TensorInfo {
+    T *data;
+    I sizes[MAX_TENSORINFO_DIMS];
+    I strides[MAX_TENSORINFO_DIMS];
+    int dims;
+    C10_HOST_DEVICE bool isContiguous() const { return dims == 1 && strides[0] == 1; }
+};
+// Where an element lies, by its number; the fixed number of dimensions is -1 if it is not known, and
+// -2 for one stretch of memory.
+template <class T, class I, int fixed> struct IndexToOffset {
+    C10_HOST_DEVICE static I get(I number, const TensorInfo<T, I> &info) {
+        if constexpr (fixed == -2)
+            return number;
+        I offset = 0;
+        for (int i = (fixed > 0 ? fixed : info.dims) - 1; i > 0; --i) {
+            offset += number % info.sizes[i] * info.strides[i];
+            number /= info.sizes[i];
+        }
+        return offset + number * info.strides[0];
+    }
+};
+// A divisor and what divides by it; the quotient is a division's.
+template <class I> struct DivMod {
+    I div, mod;
+    C10_HOST_DEVICE DivMod(I quotient, I rest) : div(quotient), mod(rest) {}
+};
+template <class I> struct IntDivider {
+    I divisor;
+    C10_HOST_DEVICE IntDivider() : divisor(1) {}
+    C10_HOST_DEVICE IntDivider(I by) : divisor(by) {}
+    C10_HOST_DEVICE I div(I n) const { return n / divisor; }
+    C10_HOST_DEVICE I mod(I n) const { return n % divisor; }
+    C10_HOST_DEVICE DivMod<I> divmod(I n) const { return DivMod<I>(n / divisor, n % divisor); }
+};
+
+}  // namespace detail
+}  // namespace cuda
+
+// A seed, and how many numbers of it have been taken: what a program draws its random numbers from.
+struct PhiloxCudaState {
+    uint64_t seed_, offset_;
+    C10_HOST_DEVICE PhiloxCudaState() : seed_(0), offset_(0) {}
+    C10_HOST_DEVICE PhiloxCudaState(uint64_t seed, uint64_t offset) : seed_(seed), offset_(offset) {}
+};
+namespace cuda {
+namespace philox {
+C10_DEVICE inline std::tuple<uint64_t, uint64_t> unpack(const PhiloxCudaState &state) {
+    return std::tuple<uint64_t, uint64_t>(state.seed_, state.offset_);
+}
+}  // namespace philox
 }  // namespace cuda
 
 }  // namespace at
@@ -201,3 +252,17 @@ using namespace at;
 
 template <class T> __device__ void gpuAtomicAddNoReturn(T *to, T value) { atomicAdd(to, value); }
 template <class T> __device__ T gpuAtomicAdd(T *to, T value) { return atomicAdd(to, value); }
+
+#define __treadle_warp(name, function, type) \
+    template <class T> \
+    __device__ inline T name(T value, type by, int width = 32, unsigned int mask = 0xffffffffu) { \
+        return function(mask, value, by, width); \
+    }
+__treadle_warp(WARP_SHFL, __shfl_sync, int)
+__treadle_warp(WARP_SHFL_XOR, __shfl_xor_sync, int)
+__treadle_warp(WARP_SHFL_UP, __shfl_up_sync, unsigned int)
+__treadle_warp(WARP_SHFL_DOWN, __shfl_down_sync, unsigned int)
+#undef __treadle_warp
+__device__ inline unsigned int WARP_BALLOT(int holds, unsigned int mask = 0xffffffffu) { return __ballot_sync(mask, holds); }
+__device__ inline unsigned int ACTIVE_MASK() { return __activemask(); }
+__device__ inline void WARP_SYNC(unsigned int mask = 0xffffffffu) { __syncwarp(mask); }

@@ -1,0 +1,57 @@
+// <optional>: a value, or none. The value of none is one that is made without arguments.
+#pragma once
+#include <utility>
+namespace std {
+
+struct nullopt_t { __host__ __device__ explicit constexpr nullopt_t(int) {} };
+constexpr nullopt_t nullopt = nullopt_t(0);
+struct in_place_t {};
+constexpr in_place_t in_place = in_place_t();
+
+template <class T> struct optional {
+    typedef T value_type;
+    T __treadle_value;
+    bool __treadle_engaged;
+    __host__ __device__ constexpr optional() : __treadle_value(), __treadle_engaged(false) {}
+    __host__ __device__ constexpr optional(nullopt_t) : __treadle_value(), __treadle_engaged(false) {}
+    __host__ __device__ constexpr optional(const T &x) : __treadle_value(x), __treadle_engaged(true) {}
+    template <class... A>
+    __host__ __device__ constexpr explicit optional(in_place_t, A... a) : __treadle_value(a...), __treadle_engaged(true) {}
+    __host__ __device__ constexpr optional &operator=(nullopt_t) {
+        __treadle_engaged = false;
+        return *this;
+    }
+    __host__ __device__ constexpr optional &operator=(const T &x) {
+        __treadle_value = x;
+        __treadle_engaged = true;
+        return *this;
+    }
+    template <class... A> __host__ __device__ constexpr T &emplace(A... a) {
+        __treadle_value = T(a...);
+        __treadle_engaged = true;
+        return __treadle_value;
+    }
+    __host__ __device__ constexpr void reset() { __treadle_engaged = false; }
+    __host__ __device__ constexpr bool has_value() const { return __treadle_engaged; }
+    __host__ __device__ constexpr explicit operator bool() const { return __treadle_engaged; }
+    __host__ __device__ constexpr T &operator*() { return __treadle_value; }
+    __host__ __device__ constexpr const T &operator*() const { return __treadle_value; }
+    __host__ __device__ constexpr T *operator->() { return &__treadle_value; }
+    __host__ __device__ constexpr const T *operator->() const { return &__treadle_value; }
+    __host__ __device__ constexpr T &value() { return __treadle_value; }
+    __host__ __device__ constexpr const T &value() const { return __treadle_value; }
+    template <class U> __host__ __device__ constexpr T value_or(const U &other) const {
+        return __treadle_engaged ? __treadle_value : (T)other;
+    }
+};
+template <class T> __host__ __device__ constexpr optional<decay_t<T>> make_optional(const T &x) { return optional<decay_t<T>>(x); }
+template <class T> __host__ __device__ constexpr bool operator==(const optional<T> &x, nullopt_t) { return !x.has_value(); }
+template <class T> __host__ __device__ constexpr bool operator!=(const optional<T> &x, nullopt_t) { return x.has_value(); }
+template <class T> __host__ __device__ constexpr bool operator==(const optional<T> &x, const optional<T> &y) {
+    return x.has_value() == y.has_value() && (!x.has_value() || *x == *y);
+}
+template <class T> __host__ __device__ constexpr bool operator!=(const optional<T> &x, const optional<T> &y) { return !(x == y); }
+template <class T> __host__ __device__ constexpr bool operator==(const optional<T> &x, const T &y) { return x.has_value() && *x == y; }
+template <class T> __host__ __device__ constexpr bool operator!=(const optional<T> &x, const T &y) { return !(x == y); }
+
+}  // namespace std
