@@ -24,6 +24,7 @@ ELSEWHERE = {
     "test_cpp_function_objects": "g++",
     "test_cpp_language": "g++",
     "test_cpp_constraints": "g++",
+    "test_cpp_deduction": "g++",
     "test_cpp_packs": "g++",
     "test_cpp_recursion": "g++",
     "test_cpp_templates": "g++",

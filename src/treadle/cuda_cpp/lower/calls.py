@@ -158,11 +158,11 @@ def _by_arguments(node: tree.Call, operands: Operands | None) -> FunctionSet | N
         type = decay(getattr(value, "type", VOID))
         type = type.to if isinstance(type, Pointer) else type
         scope = type.scope.parent if isinstance(type, ClassType) and type.scope else None
-        while scope is not None and scope.kind != "namespace":
-            scope = scope.parent
-        group = None if scope is None else scope.names.get(name.text)
-        if isinstance(group, Functions):
-            found |= {id(one.declaration): one for one in group.overloads}
+        while scope is not None:
+            group = scope.names.get(name.text)
+            if isinstance(group, Functions):  # friends are in the scope of the template's arguments
+                found |= {id(one.declaration): one for one in group.overloads}
+            scope = None if scope.kind == "namespace" else scope.parent
     return (
         FunctionSet(name.text, tuple(found.values()), arguments=name.arguments) if found else None
     )

@@ -267,7 +267,7 @@ def _declare_member(member: tree.Declaration, home: Scope) -> None:
         return
     if isinstance(member, tree.FunctionDeclaration):
         if "friend" in member.specifiers:
-            declare(member, home.parent or home)
+            _declare_friend(member, home)
             return
         name = member.name.text
         if name.startswith("~"):
@@ -280,6 +280,16 @@ def _declare_member(member: tree.Declaration, home: Scope) -> None:
             known.overloads.append(Overload(member, home))
             return
     declare(member, home)
+
+
+def _declare_friend(member: tree.FunctionDeclaration, home: Scope) -> None:
+    """A friend belongs to the scope around the class; the body of one that is defined in the class
+    sees the names of the class."""
+    outer = home.parent or home
+    declare(member, outer)
+    known = outer.names.get(member.name.text)
+    if isinstance(known, Functions) and (member.body is not None or member.note):
+        known.overloads[-1] = replace(known.overloads[-1], scope=home)
 
 
 def _add_field(cx: Context, member: tree.Declaration, members: list[Declared]) -> None:

@@ -158,7 +158,7 @@ class _Image:
                         self.made[start + at] |= byte
 
     def _list(self, type: CppType, offset: int, node: tree.InitializerList) -> None:
-        node = without_base_braces(type, node)
+        node = without_base_braces(self.cx, type, node)
         one = node.items[0] if len(node.items) == 1 else None
         if one is not None and (
             (isinstance(one, tree.StringLiteral) and _is_text(type)) or self._is_whole(type, one)

@@ -43,6 +43,7 @@ from treadle.cuda_cpp.lower.special_members import (
     lack_of_default,
     member_defaults,
     members_of,
+    names_class,
     takes_nothing,
     written_name,
 )
@@ -186,13 +187,9 @@ def has_converting_constructor(cx: Context, value: Value, type: ClassType) -> bo
 
 def _is_own(written: tree.TypeTree, type: ClassType) -> bool:
     """Whether a parameter has the type of the class, as that of a copy constructor."""
-    while isinstance(written, (tree.ConstType, tree.ReferenceType)):
-        written = written.of if isinstance(written, tree.ConstType) else written.to
-    if not isinstance(written, tree.NamedType):
-        return False
     declaration = type.template
     own = declaration.name if isinstance(declaration, tree.StructDeclaration) else type.name
-    return written.name.text == own
+    return names_class(written, own)
 
 
 def run_constructor(

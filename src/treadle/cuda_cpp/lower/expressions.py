@@ -10,6 +10,7 @@ from treadle.core.source import Span
 from treadle.cuda_cpp.lower import allocation, builtin_names
 from treadle.cuda_cpp.lower.arithmetic import constant
 from treadle.cuda_cpp.lower.calls import call, operator_call
+from treadle.cuda_cpp.lower.class_deduction import deduced_class, placeholder
 from treadle.cuda_cpp.lower.classes import find_bits, find_field, has_field, is_const_field
 from treadle.cuda_cpp.lower.closures import (
     is_closure,
@@ -56,6 +57,7 @@ from treadle.cuda_cpp.lower.operators import (
 from treadle.cuda_cpp.lower.pointers import example_of
 from treadle.cuda_cpp.lower.traits import predicate
 from treadle.cuda_cpp.lower.tree_analysis import note_volatile
+from treadle.cuda_cpp.lower.user_literals import lower_user_literal
 from treadle.cuda_cpp.lower.values import (
     VALUES,
     FunctionSet,
@@ -441,7 +443,12 @@ def _cast(cx: Context, node: tree.Cast) -> Value:
 def _construct(cx: Context, node: tree.Construct) -> Value:
     if is_auto(node.type):
         raise cx.wrong("auto is not a type that can be constructed", node.span)
-    type = resolve(cx, node.type)
+    template = placeholder(cx, node.type)
+    if template is not None:
+        listed = tree.InitializerList(node.arguments, (), node.span)
+        type: CppType = deduced_class(cx, template, listed, node.span)
+    else:
+        type = resolve(cx, node.type)
     if node.braces:
         listed = tree.InitializerList(node.arguments, (), node.span)
         return from_list(cx, type, listed, node.span)
@@ -553,6 +560,7 @@ HANDLERS: dict[type, Callable[[Context, Any], Value]] = {
     tree.FloatLiteral: lower_float,
     tree.CharacterLiteral: lower_character,
     tree.StringLiteral: lambda cx, node: Text(node.text, data=node.data),
+    tree.UserLiteral: lower_user_literal,
     tree.BoolLiteral: lower_bool,
     tree.NullLiteral: lambda cx, node: Null(),
     tree.This: lower_this,

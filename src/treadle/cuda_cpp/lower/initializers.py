@@ -227,25 +227,34 @@ def construct_value(type: ClassType, parts: Sequence[n.Expression], span: Span) 
     return Rvalue(n.Construct(operands, struct, span), type)
 
 
-def without_base_braces(type: CppType, node: tree.InitializerList) -> tree.InitializerList:
-    """A list for a class with bases, without the braces around the bases' fields."""
+def without_base_braces(
+    cx: Context, type: CppType, node: tree.InitializerList
+) -> tree.InitializerList:
+    """A list for a class with bases, without the braces around the bases' fields, and without
+    objects for empty bases."""
     if not isinstance(type, ClassType) or not type.bases or any(node.names):
         return node
     items: list[Any] = []
     for at, item in enumerate(node.items):
         base = type.bases[at] if at < len(type.bases) else None
+        if base is not None and not all_fields(base) and _is_empty_object(cx, item, base):
+            continue
         if base is None or not isinstance(item, tree.InitializerList):
             items += node.items[at:]
             break
-        given = without_base_braces(base, item).items
+        given = without_base_braces(cx, base, item).items
         empty = tree.InitializerList((), (), item.span)
         items += [*given, *[empty] * (len(all_fields(base)) - len(given))]
     return tree.InitializerList(tuple(items), (), node.span)
 
 
+def _is_empty_object(cx: Context, item: Any, base: ClassType) -> bool:
+    return isinstance(item, tree.Lambda | tree.Name | tree.Construct) and type_of(cx, item) == base
+
+
 def braced(cx: Context, type: CppType, node: tree.InitializerList) -> tree.InitializerList:
     """A list with elided inner braces inserted: `{1, 2, 3, 4}` for two float2."""
-    node = without_base_braces(type, node)
+    node = without_base_braces(cx, type, node)
     parts = _parts(type, len(node.items))
     if any(node.names) or not any(map(_has_parts, parts)):
         return node

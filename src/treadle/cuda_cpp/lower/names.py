@@ -355,7 +355,7 @@ def _instance(cx: Context, entity: DeclaredType, name: tree.Name) -> CppType:
             return resolve(cx, declaration.type)
     if isinstance(declaration, tree.StructDeclaration) and declaration.template is not None:
         if name.arguments is None:
-            inside = _around(cx.scope, declaration)
+            inside = injected_class(cx.scope, declaration)
             if inside is not None:
                 return inside
         return cx.rules.class_instance(cx, entity, name.arguments or (), name.span)
@@ -367,7 +367,7 @@ def unsatisfied(name: str) -> str:
     return f"the constraints of {name} are not satisfied"
 
 
-def _around(scope: Scope | None, declaration: tree.StructDeclaration) -> CppType | None:
+def injected_class(scope: Scope | None, declaration: tree.StructDeclaration) -> CppType | None:
     """The injected class name: the enclosing instance of a class template."""
     while scope is not None:
         if scope.kind == "class":

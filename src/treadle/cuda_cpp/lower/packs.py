@@ -128,6 +128,8 @@ def _count(item: Any, counts: Counts, cx: Context) -> int | None:
             packs = mentioned(item.type, counts)
         case tree.TemplateParameter(pack=True):
             packs = {item.name} & set(counts)
+        case tree.UsingDeclaration(pack=True):
+            packs = mentioned(item.name, counts)
         case tree.Capture(initializer=tree.PackExpansion(pattern)):
             packs = mentioned(pattern, counts)
         case _:
@@ -152,6 +154,8 @@ def _one_of(item: Any, counts: Counts, at: int) -> Any:
             return replace(item, name=name_of(item.name, at), type=type, pack=False)
         case tree.TemplateParameter():
             return replace(item, name=name_of(item.name, at), pack=False)
+        case tree.UsingDeclaration():
+            return replace(item, name=_renamed(item.name, counts, at), pack=False)
         case tree.Capture(initializer=tree.PackExpansion()):
             return replace(item, name=name_of(item.name, at), initializer=None)
     raise AssertionError(item)

@@ -182,6 +182,13 @@ def lack_of_default(type: ClassType) -> str:
     return ""
 
 
+def names_class(written: tree.TypeTree, name: str) -> bool:
+    """Whether a parameter's type is the class of a name, or a reference to it."""
+    while isinstance(written, (tree.ConstType, tree.ReferenceType)):
+        written = written.of if isinstance(written, tree.ConstType) else written.to
+    return isinstance(written, tree.NamedType) and written.name.text == name
+
+
 def is_copy_constructor(function: tree.FunctionDeclaration, type: ClassType) -> bool:
     """Whether a function is a copy or move constructor of a class."""
     if function.result is not None or function.name.text != type.scope.name:

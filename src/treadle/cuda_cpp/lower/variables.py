@@ -7,6 +7,7 @@ from typing import Any
 
 from treadle.core.source import Span
 from treadle.cuda_cpp.lower.arithmetic import folded
+from treadle.cuda_cpp.lower.class_deduction import deduced_class, placeholder
 from treadle.cuda_cpp.lower.conditionals import lower_place
 from treadle.cuda_cpp.lower.constant_evaluation import evaluate
 from treadle.cuda_cpp.lower.context import Context, NotPure, key_of
@@ -87,6 +88,8 @@ def declare(cx: Context, node: tree.VariableDeclaration) -> None:
         return
     if is_auto(node.type):
         type = _deduced(cx, node)
+    elif (template := placeholder(cx, node.type)) is not None:
+        type = deduced_class(cx, template, node.initializer, node.span)
     else:
         type = resolve(cx, node.type)
     lasting = node.specifiers & {"static", "thread_local"}
@@ -554,6 +557,8 @@ def _defined_outside(entity: GlobalVariable) -> GlobalVariable:
 def _constant_of(cx: Context, declaration: tree.VariableDeclaration) -> Value | None:
     if is_auto(declaration.type):
         type = _deduced(cx, declaration)
+    elif (template := placeholder(cx, declaration.type)) is not None:
+        type = deduced_class(cx, template, declaration.initializer, declaration.span)
     else:
         type = resolve(cx, declaration.type)
     number = _known_constant(cx, declaration, type)

@@ -174,7 +174,7 @@ def file_scope(unit: tree.TranslationUnit, types: NumberTypes) -> Scope:
 
 
 def functions_in_namespaces(scope: Scope) -> frozenset[str]:
-    """The names of all functions that namespaces of the file declare."""
+    """The names of all functions that namespaces of the file declare, and of friends of classes."""
     found: set[str] = set()
     seen: set[int] = set()
     file = scope.find(_FILE)
@@ -188,7 +188,19 @@ def functions_in_namespaces(scope: Scope) -> frozenset[str]:
             if isinstance(entity, Namespace) and not name.startswith("<"):
                 waiting.append(entity.scope)
                 found |= {n for n, one in entity.scope.names.items() if isinstance(one, Functions)}
+            elif isinstance(entity, DeclaredType):
+                found |= _friends(entity.declaration)
     return frozenset(found)
+
+
+def _friends(declaration: tree.Declaration) -> set[str]:
+    """The names of the functions that a class defines as its friends."""
+    members = declaration.members if isinstance(declaration, tree.StructDeclaration) else ()
+    return {
+        one.name.text
+        for one in members
+        if isinstance(one, tree.FunctionDeclaration) and "friend" in one.specifiers
+    }
 
 
 def declare_all(declarations: tuple[tree.Declaration, ...], scope: Scope) -> None:

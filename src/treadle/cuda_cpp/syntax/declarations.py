@@ -43,8 +43,43 @@ def declaration(c: Cursor, place: str) -> tuple[tree.Declaration, ...]:
         return (static_assert(c),)
     if text == "namespace" and place == "block":
         return (namespace_alias(c),)
+    if place != "block" and guide_follows(c):
+        return (deduction_guide(c, None),)
     before = c.grammar.specifiers(c)
     return after_specifiers(c, before, place)
+
+
+def guide_follows(c: Cursor) -> bool:
+    """Whether a deduction guide begins here: `A(T) -> A<T>;` of a class template A."""
+    at = c.index
+    while c.texts[at] in ("explicit", "__host__", "__device__"):
+        at += 1
+    if c.kinds[at] != IDENTIFIER or c.names.get(c.texts[at]) != CLASS_TEMPLATE:
+        return False
+    return c.texts[at + 1] == "(" and c.texts[c.partners[at + 1] + 1] == "->"
+
+
+def deduction_guide(
+    c: Cursor, template: tuple[tree.TemplateParameter, ...] | None
+) -> tree.FunctionDeclaration:
+    """`A(T, U...) -> A<T>;`"""
+    while c.texts[c.index] in ("explicit", "__host__", "__device__"):
+        c.index += 1
+    name, span = names.identifier(c, "the class template")
+    parameters, variadic = declarators.parameters(c)
+    c.expect("->", "before the type of a deduction guide")
+    kind = c.grammar.type_name(c)
+    c.expect_semicolon("the deduction guide")
+    return tree.FunctionDeclaration(
+        tree.Name(f"{tree.GUIDE}{name}", span=span),
+        kind,
+        parameters,
+        None,
+        frozenset(("constexpr",)),
+        template=template or None,
+        variadic=variadic,
+        span=span,
+    )
 
 
 def after_specifiers(
@@ -257,12 +292,13 @@ def using(
         return tree.TypedefDeclaration(text, kind, template, span)
     is_type = c.accept("typename")
     name = names.name(c, of_type=True)
+    pack = c.accept("...")
     c.expect_semicolon("the name")
     found = TYPE if is_type else known_as(c, name.text, name.scope[-1].text if name.scope else "")
     if found is not None:
         c.declare(name.text, found)
     c.uses.others.add(name.text)
-    return tree.UsingDeclaration(name, False, span)
+    return tree.UsingDeclaration(name, False, span, pack=pack)
 
 
 def static_assert(c: Cursor) -> tree.StaticAssert:

@@ -45,7 +45,11 @@ def number(text: str, span: Span) -> tree.Expression | str:
     kind = next(kind for kind in _KINDS if match[kind] is not None)
     body, suffix = match[kind], match["suffix"]
     if suffix[:1] == "_":
-        return tree.Refused("user_literal", span)
+        value = number(digits[: len(digits) - len(suffix)], span)
+        if not isinstance(value, tree.IntegerLiteral | tree.FloatLiteral):
+            return value
+        written = text[: len(text) - len(suffix)]
+        return tree.UserLiteral(value, suffix, written, span)
     suffix = suffix.lower()
     if kind in ("hex_float", "float"):
         if suffix not in ("", "f", "l"):
@@ -54,10 +58,10 @@ def number(text: str, span: Span) -> tree.Expression | str:
     if suffix not in _INTEGER_SUFFIXES:
         return f"'{match['suffix']}' is not a suffix of an integer"
     base = {"hex": 16, "binary": 2, "octal": 8, "decimal": 10}[kind]
-    value = int(body[2:] if kind in ("hex", "binary") else body, base)
-    if value >= 1 << 64:
+    whole = int(body[2:] if kind in ("hex", "binary") else body, base)
+    if whole >= 1 << 64:
         return f"{text[:40]} does not fit 64 bits"
-    return tree.IntegerLiteral(value, _INTEGER_SUFFIXES[suffix], kind == "decimal", span)
+    return tree.IntegerLiteral(whole, _INTEGER_SUFFIXES[suffix], kind == "decimal", span)
 
 
 def _float(body: str, hexadecimal: bool, single: bool) -> float:
@@ -113,8 +117,6 @@ def string(texts: list[str], span: Span) -> tree.Expression | str:
         end = text.rfind('"')
         if end <= len(prefix):
             return "a string that is not closed"
-        if end != len(text) - 1:
-            return tree.Refused("user_literal", span)
         body = unescaped(text[len(prefix) + 1 : end])
         if body is None:
             return f"{text[:40]} has an unknown escape sequence"

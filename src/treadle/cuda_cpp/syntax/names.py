@@ -84,8 +84,9 @@ def operator_name(c: Cursor) -> tree.Name:
             text += "[]"
         return tree.Name(f"operator {text}", span=span)
     if c.kinds[c.index] == STRING:
-        c.index += 2  # with the suffix of the literal operator
-        return tree.Name('operator""', span=span)
+        suffix = c.texts[c.index + 1]
+        c.index += 2
+        return tree.Name(f'operator""{suffix}', span=span)
     if text in _OPERATORS:
         c.index += 1
         return tree.Name(f"operator{text}", span=span)

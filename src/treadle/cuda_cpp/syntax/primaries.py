@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from treadle.core.source import Span
-from treadle.cuda_cpp.source.tokens import NUMBER, STRING
+from treadle.cuda_cpp.source.tokens import IDENTIFIER, NUMBER, STRING
 from treadle.cuda_cpp.syntax import initializers, literals, names, tree
 from treadle.cuda_cpp.syntax.cursor import CLASS_TEMPLATE, TYPE, Cursor
 from treadle.cuda_cpp.syntax.keywords import FUNDAMENTAL_WORDS
@@ -25,7 +25,18 @@ def literal(c: Cursor) -> tree.Expression:
     if isinstance(value, str):
         raise c.problem(value)
     c.index = at + 1
-    return value
+    return _with_suffix(c, value)
+
+
+def _with_suffix(c: Cursor, value: tree.Expression) -> tree.Expression:
+    """`'a'_x` and `"text"_x`: an identifier that follows without a space."""
+    at = c.index
+    if c.kinds[at] != IDENTIFIER or c.tokens[at].spaced or c.texts[at][:1] != "_":
+        return value
+    if not isinstance(value, tree.CharacterLiteral | tree.StringLiteral):
+        return value
+    c.index = at + 1
+    return tree.UserLiteral(value, c.texts[at], span=value.span)
 
 
 def primary(c: Cursor) -> tree.Expression:
@@ -169,7 +180,7 @@ def _string(c: Cursor) -> tree.Expression:
     if isinstance(value, str):
         raise c.problem(value)
     c.index = end
-    return value
+    return _with_suffix(c, value)
 
 
 def _named_cast(c: Cursor) -> tree.Expression:

@@ -70,11 +70,6 @@ REFUSALS = {
     "coroutine": Refusal(
         "a coroutine", _RUNTIME_LIBRARY, "write the steps as functions, and their state as a struct"
     ),
-    "user_literal": Refusal(
-        "a user-defined literal",
-        'operator"" functions are not supported in device code',
-        "call a function with the number",
-    ),
     "wide_character": Refusal(
         "a character with a prefix (L, u, U)",
         "device code has characters of type char only",

@@ -57,6 +57,8 @@ def _templated(
         return (declarations.using(c, parameters),)
     if c.texts[c.index] == "concept":
         return (constraints.concept(c, parameters),)
+    if declarations.guide_follows(c):
+        return (declarations.deduction_guide(c, parameters),)
     return declarations.after_specifiers(c, types.specifiers(c), place, parameters)
 
 

@@ -156,6 +156,16 @@ class StringLiteral:
 
 
 @dataclass(frozen=True, slots=True)
+class UserLiteral:
+    """`12_km`: a literal for the function `operator""_km`; `text` is a number as it is written."""
+
+    literal: IntegerLiteral | FloatLiteral | CharacterLiteral | StringLiteral
+    suffix: str
+    text: str = ""
+    span: Span = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
 class BoolLiteral:
     value: bool
     span: Span = field(default=NOWHERE, compare=False)
@@ -172,6 +182,9 @@ class NullLiteral:
 class This:
     span: Span = field(default=NOWHERE, compare=False)
 
+
+GUIDE = "<guide>"
+"""Before the name of a class template, that of its deduction guides."""
 
 OF_TYPE = "decltype"
 """The name in the scope of `decltype(x)::a`, with the type as its argument."""
@@ -413,10 +426,10 @@ class Refused:
 
 
 Expression: TypeAlias = (
-    IntegerLiteral | FloatLiteral | CharacterLiteral | StringLiteral | BoolLiteral | NullLiteral
-    | This | Name | Unary | Postfix | Binary | Assign | Conditional | Call | Subscript | Member
-    | Cast | Construct | New | Delete | SizeOf | OffsetOf | StatementExpression | PackExpansion
-    | Fold | Lambda | Requires | Refused
+    IntegerLiteral | FloatLiteral | CharacterLiteral | StringLiteral | UserLiteral | BoolLiteral
+    | NullLiteral | This | Name | Unary | Postfix | Binary | Assign | Conditional | Call | Subscript
+    | Member | Cast | Construct | New | Delete | SizeOf | OffsetOf | StatementExpression
+    | PackExpansion | Fold | Lambda | Requires | Refused
 )  # fmt: skip
 EXPRESSIONS = get_args(Expression)
 TemplateArgument: TypeAlias = TypeTree | Expression
@@ -687,12 +700,14 @@ class TypedefDeclaration:
 
 @dataclass(frozen=True, slots=True)
 class UsingDeclaration:
-    """`using ns::name;`, `using namespace ns;` with `namespace`, `using enum E;` with `enum`."""
+    """`using ns::name;`, `using namespace ns;` with `namespace`, `using enum E;` with `enum`,
+    `using T::name...;` with `pack`."""
 
     name: Name
     namespace: bool = False
     span: Span = field(default=NOWHERE, compare=False)
     enum: bool = False
+    pack: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,6 +29,7 @@ template <class T, size_t N> struct array {
             items[i] = value;
     }
 };
+template <class T, class... U> array(T, U...) -> array<T, 1 + sizeof...(U)>;
 template <class T, size_t N> struct tuple_size<array<T, N>> : integral_constant<size_t, N> {};
 template <size_t i, class T, size_t N> struct tuple_element<i, array<T, N>> { typedef T type; };
 template <size_t i, class T, size_t N>

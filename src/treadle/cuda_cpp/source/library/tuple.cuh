@@ -271,6 +271,16 @@ __host__ __device__ constexpr bool operator<(const tuple<A, B, C, D, E, F, G, H>
     return x.item7 < y.item7;
 }
 
+template <class A> tuple(A) -> tuple<A>;
+template <class A, class B> tuple(A, B) -> tuple<A, B>;
+template <class A, class B, class C> tuple(A, B, C) -> tuple<A, B, C>;
+template <class A, class B, class C, class D> tuple(A, B, C, D) -> tuple<A, B, C, D>;
+template <class A, class B, class C, class D, class E> tuple(A, B, C, D, E) -> tuple<A, B, C, D, E>;
+template <class A, class B, class C, class D, class E, class F> tuple(A, B, C, D, E, F) -> tuple<A, B, C, D, E, F>;
+template <class A, class B, class C, class D, class E, class F, class G> tuple(A, B, C, D, E, F, G) -> tuple<A, B, C, D, E, F, G>;
+template <class A, class B, class C, class D, class E, class F, class G, class H> tuple(A, B, C, D, E, F, G, H) -> tuple<A, B, C, D, E, F, G, H>;
+template <class A, class B> tuple(pair<A, B>) -> tuple<A, B>;
+
 template <class A, class B, class C, class D, class E, class F, class G, class H>
 struct tuple_element<0, tuple<A, B, C, D, E, F, G, H>> { typedef A type; };
 template <class A, class B, class C, class D, class E, class F, class G, class H>

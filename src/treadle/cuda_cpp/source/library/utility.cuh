@@ -97,6 +97,7 @@ template <class A, class B> struct pair {
         other.second = b;
     }
 };
+template <class A, class B> pair(A, B) -> pair<A, B>;
 template <class A, class B>
 __host__ __device__ constexpr pair<A, B> make_pair(A a, B b) { return pair<A, B>(a, b); }
 

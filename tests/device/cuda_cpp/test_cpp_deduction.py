@@ -1,0 +1,281 @@
+"""Arguments of class templates that are deduced, user-defined literals, friends, decltype, beside g++."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.support.cpp_host import check, in_one_kernel
+
+HEADERS = """
+#include <array>
+#include <cstddef>
+#include <tuple>
+#include <utility>
+"""
+# A name, what stands before, and what computes: it writes to `out[k++]`, and `n` is 3.
+FEATURES = {
+    "ctad constructor": (
+        """
+template <class T> struct A { T x; __device__ A(T v) : x(v) {} };
+        """,
+        """
+A a(n); A b{2.5f}; A c = 7; out[k++] = a.x; out[k++] = b.x * 2; out[k++] = c.x;
+out[k++] = A(4).x; out[k++] = sizeof(b.x); out[k++] = A{'c'}.x;
+        """,
+    ),
+    "ctad aggregate": (
+        """
+template <class T, class U> struct P { T a; U b; };
+template <class T, class U> P(T, U) -> P<T, U>;
+        """,
+        """
+P p{n, 2.5f}; out[k++] = p.a; out[k++] = p.b * 2; out[k++] = P{1, 'a'}.b; out[k++] = sizeof(p);
+        """,
+    ),
+    "ctad aggregate without guide": (
+        """
+template <class T, class U> struct P { T a; U b; };
+        """,
+        """
+P p{n, 2.5f}; out[k++] = p.a; out[k++] = p.b * 2;
+        """,
+    ),
+    "ctad array guide": (
+        """
+template <class T, int N> struct A { T v[N]; };
+template <class T, class... U> A(T, U...) -> A<T, 1 + sizeof...(U)>;
+        """,
+        """
+A a{1, 2, n}; out[k++] = a.v[2]; out[k++] = sizeof(a);
+        """,
+    ),
+    "ctad std::array pair tuple": (
+        """
+
+        """,
+        """
+std::array a{1, 2, n}; out[k++] = a.size(); out[k++] = a[2]; std::pair q(n, 2.5f);
+out[k++] = q.second * 2; std::tuple t(1, 'b', n); out[k++] = std::get<2>(t); auto [x, y, z] = t;
+out[k++] = x + y + z;
+        """,
+    ),
+    "ctad copy": (
+        """
+template <class T> struct A { T x; __device__ A(T v) : x(v) {} };
+        """,
+        """
+A a(n); A b = a; A c(b); A d{c}; out[k++] = d.x + sizeof(d);
+        """,
+    ),
+    "ctad from pointer guide": (
+        """
+template <class T> struct A { int s; template <class U> __device__ A(U *p) : s(sizeof(T)) {} };
+template <class U> A(U *) -> A<U>;
+        """,
+        """
+short v[2]; A a(v); out[k++] = a.s; A b(&v[0]); out[k++] = b.s;
+        """,
+    ),
+    "ctad default args": (
+        """
+template <class T = int, int N = 3> struct A { T v[N]; };
+        """,
+        """
+A a{}; out[k++] = sizeof(a); A<short> b; out[k++] = sizeof(b);
+        """,
+    ),
+    "ctad lambda member": (
+        """
+template <class F> struct Def { F f; __device__ int run(int x) { return f(x); } };
+template <class F> Def(F) -> Def<F>;
+        """,
+        """
+Def d{[=](int x) { return x * n; }}; out[k++] = d.run(5);
+        """,
+    ),
+    "overloaded trick": (
+        """
+template <class... T> struct O : T... { using T::operator()...; };
+template <class... T> O(T...) -> O<T...>;
+        """,
+        """
+O o{[](int x) { return x + 1; }, [](float x) { return 100; }}; out[k++] = o(n);
+out[k++] = o(1.f);
+        """,
+    ),
+    "user literal int": (
+        """
+__device__ constexpr int operator""_k(unsigned long long x) { return x * 1000; }
+__device__ constexpr float operator"" _h(long double x) { return x / 2; }
+        """,
+        """
+out[k++] = 5_k; out[k++] = 3.0_h * 2; out[k++] = 2_k + n;
+        """,
+    ),
+    "user literal char string": (
+        """
+__device__ constexpr int operator""_c(char c) { return c + 1; }
+__device__ constexpr int operator""_s(const char *s, std::size_t n) { return n; }
+        """,
+        """
+out[k++] = 'a'_c; out[k++] = "hello"_s;
+        """,
+    ),
+    "user literal template": (
+        """
+template <char... C> __device__ constexpr int operator""_b() { int r = 0;
+((r = r * 2 + (C - '0')), ...); return r; }
+        """,
+        """
+out[k++] = 1011_b;
+        """,
+    ),
+    "user literal raw": (
+        """
+__device__ constexpr int operator""_r(const char *s) { int r = 0; while (*s) r += *s++ - '0';
+return r; }
+        """,
+        """
+out[k++] = 123_r;
+        """,
+    ),
+    "literals in namespace": (
+        """
+namespace lit { struct M { float v; }; __device__ constexpr M operator""_m(long double x) {
+return M{(float)x}; } __device__ constexpr M operator""_m(unsigned long long x) {
+return M{(float)x}; } }
+        """,
+        """
+using namespace lit; out[k++] = (5_m).v; out[k++] = (2.5_m).v * 2;
+        """,
+    ),
+    "hidden friend": (
+        """
+template <class T> struct V { T x; friend __device__ V operator+(const V &a, const V &b) {
+return {a.x + b.x}; } friend __device__ V operator*(T s, const V &a) { return {s * a.x}; }
+friend __device__ int get(const V &v) { return v.x; } };
+        """,
+        """
+V<int> a{n}, b{4}; out[k++] = (a + b).x; out[k++] = (2 * a).x; out[k++] = get(a);
+V<float> c{1.5f}; out[k++] = get(c + c); out[k++] = (2 * c).x;
+        """,
+    ),
+    "friend template declared": (
+        """
+template <class T> struct V; template <class T> __device__ int peek(const V<T> &);
+template <class T> struct V { __device__ V(T v) : x(v) {} friend int peek<>(const V<T> &);
+private: T x; }; template <class T> __device__ int peek(const V<T> &v) { return v.x; }
+        """,
+        """
+V<int> a(n); out[k++] = peek(a);
+        """,
+    ),
+    "friend class": (
+        """
+class A { int x; friend class B; template <class T> friend struct C;
+public: __device__ A(int v) : x(v) {} }; class B { public: __device__ int get(const A &a) {
+return a.x; } }; template <class T> struct C { __device__ T get(const A &a) { return a.x; } };
+        """,
+        """
+A a(n); out[k++] = B().get(a); out[k++] = C<int>().get(a);
+        """,
+    ),
+    "comma operator overload etc": (
+        """
+struct A { int x; __device__ A &operator,(int y) { x = x * 10 + y; return *this; }
+__device__ A *operator->() { return this; } __device__ A &operator*() { return *this; }
+__device__ A operator++(int) { A o = *this; ++x; return o; } __device__ A operator-() const {
+return {-x}; } __device__ bool operator!() const { return x == 0; } __device__ A *operator&() {
+return nullptr; } };
+        """,
+        """
+A a{1}; a, 2, 3; out[k++] = a.x; out[k++] = a->x; out[k++] = (*a).x; out[k++] = a++.x;
+out[k++] = a.x; out[k++] = (-a).x; out[k++] = !a;
+        """,
+    ),
+    "move const": (
+        """
+struct A { int x; __device__ A(int v) : x(v) {} __device__ A(const A &o) : x(o.x + 1) {}
+__device__ A(A &&o) : x(o.x + 100) {} };
+        """,
+        """
+const A a(n); A b(std::move(a)); out[k++] = b.x; A c(1); A d = std::move(c); out[k++] = d.x;
+A e = static_cast<const A &&>(c); out[k++] = e.x;
+        """,
+    ),
+    "trailing returns": (
+        """
+template <class A, class B> __device__ auto add(A a, B b) -> decltype(a + b) { return a + b; }
+__device__ auto ref(int *p) -> int & { return *p; }
+__device__ decltype(auto) dr(int *p) { return (p[0]); }
+__device__ auto arr(int (*p)[3]) -> int (*)[3] { return p; }
+struct S { int x; __device__ auto get() const -> const int & { return x; } };
+        """,
+        """
+out[k++] = add(n, 2.5f) * 2; int z = 4; ref(&z) = 9; out[k++] = z; dr(&z) += 2; out[k++] = z;
+int q[3] = {1, 2, n}; out[k++] = (*arr(&q))[2]; S s{n}; out[k++] = s.get();
+decltype(auto) w = (z); w = 3; out[k++] = z; decltype(z) y = 5; out[k++] = y;
+decltype((z)) x = z; x = 8; out[k++] = z;
+        """,
+    ),
+    "lambda unevaluated": (
+        """
+template <class T = decltype([](int x) { return x + 3; })> struct W { T f; };
+        """,
+        """
+using F = decltype([](int x) { return x * 2; }); F f; out[k++] = f(n); W<> w; out[k++] = w.f(n);
+out[k++] = sizeof([](int) { return 1.0; }(1));
+        """,
+    ),
+    "index sequence": (
+        """
+template <int... I> struct Seq {};
+template <std::size_t... I> __device__ int f(const int *a, std::index_sequence<I...>) {
+return ((a[I] * (I + 1)) + ...); }
+        """,
+        """
+out[k++] = f(in, std::make_index_sequence<3>{});
+auto g = [&]<std::size_t... I>(std::index_sequence<I...>) { ((out[k++] = I * n), ...); };
+g(std::make_index_sequence<4>()); [&]<int... J>(std::integer_sequence<int, J...>) {
+(..., (out[k++] = J)); }(std::make_integer_sequence<int, 3>{});
+        """,
+    ),
+    "nested namespaces": (
+        """
+namespace A::B::inline C { __device__ int f() { return 4; } namespace D { constexpr int z = 9; }
+} namespace AB = A::B; namespace A::inline E { __device__ int g() { return 6; } }
+        """,
+        """
+out[k++] = A::B::f(); out[k++] = A::B::C::f(); out[k++] = AB::D::z; out[k++] = A::g();
+        """,
+    ),
+    "recursive lambda": (
+        """
+
+        """,
+        """
+auto fib = [](auto self, int x) -> int {
+return x < 2 ? x : self(self, x - 1) + self(self, x - 2); }; out[k++] = fib(fib, n + 2);
+        """,
+    ),
+    "capture this": (
+        """
+struct A { int x; __device__ int f(int y) { auto g = [this, y] { return x * y; };
+auto h = [*this]() mutable { return ++x; }; auto i = [=, this] { return x + y; };
+return g() * 100 + h() * 10 + i(); } };
+        """,
+        """
+A a{n}; out[k++] = a.f(2); out[k++] = a.x;
+        """,
+    ),
+}  # fmt: skip
+
+_AT_ONCE = 8
+NAMES = sorted(FEATURES)
+GROUPS = [NAMES[at : at + _AT_ONCE] for at in range(0, len(NAMES), _AT_ONCE)]
+
+
+@pytest.mark.parametrize("group", GROUPS, ids=lambda names: names[0].replace(" ", "_"))
+def test_beside_the_host(device, group):
+    source = HEADERS + in_one_kernel([FEATURES[name] for name in group])
+    check(source, device, 3, 7, 2, standard="gnu++20")
