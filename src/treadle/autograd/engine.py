@@ -94,13 +94,38 @@ Ending = TypeVar("Ending", bound=Callable[[], None])
 
 def of_this_pass(owner: object, make: Callable[[], Ending]) -> Ending:
     """What an owner keeps for the backward pass that runs, made when it is first asked for; it is
-    called when all leaves of the pass have their gradients. For hooks of several leaves."""
+    called when all leaves of the pass have their gradients. For hooks of several leaves. If the
+    pass fails, its `failed` is called instead, if it has one."""
     running = _running.get()
     assert running is not None, "hooks are called by a backward pass"
     found: Any = running.endings.get(id(owner))
     if found is None:
         found = running.endings[id(owner)] = make()
     return found  # type: ignore[no-any-return]
+
+
+def compute_so_far(*results: Tensor) -> None:
+    """Compute the gradients that the running backward pass has by now, and some results with them:
+    memory that they read is about to be let go of."""
+    running = _running.get()
+    assert running is not None, "derivatives are called by a backward pass"
+    running.compute([each._node for each in results])
+
+
+def add_to_leaf(leaf: Tensor, gradient: Tensor) -> None:
+    """Add to the gradient of a leaf at the end of the running backward pass (`of_this_pass`), as
+    the pass itself does."""
+    running, made = _running.get(), leaf._leaf
+    assert running is not None, "endings are called by a backward pass"
+    if made is not None:
+        running.accumulate(made, running.hooked(made, fitted(gradient, made)))
+
+
+def leaves_are_given() -> bool:
+    """Whether the running backward pass adds to the gradients of all leaves, as `backward()`, and
+    not of chosen ones, as `td.autograd.grad`."""
+    running = _running.get()
+    return running is not None and running.is_of_all_leaves
 
 
 class Pass:
@@ -142,6 +167,10 @@ class Pass:
         token = _running.set(self)
         try:
             self._run(roots, outputs, gradients)
+        except BaseException:
+            for ending in self.endings.values():
+                getattr(ending, "failed", lambda: None)()
+            raise
         finally:
             _running.reset(token)
         return [self._found.get(each) for each in self._wanted or ()]
@@ -165,7 +194,7 @@ class Pass:
         first = gradients[0]
         is_wanted = self._wanted is not None and made in self._wanted
         if first is not None and made.parts == 1 and not (is_wanted and self._is_inner):
-            gradients[0] = first = self._hooked(made, _part_of(first, made))
+            gradients[0] = first = self.hooked(made, _part_of(first, made))
         if is_wanted:
             assert first is not None
             if not self._accumulate:
@@ -175,7 +204,7 @@ class Pass:
         if isinstance(made, Leaf):
             if self._accumulate and (self._wanted is None or made in self._wanted):
                 assert first is not None
-                self._accumulated(made, first)
+                self.accumulate(made, first)
             return
         if self._needed is not None and self._needed.isdisjoint(made.edges):
             return  # no other input is reached through it
@@ -199,9 +228,10 @@ class Pass:
             made.release()
         self._since += getattr(made.derivative, "weight", 1)
         if self._since >= COMPUTED_AFTER and not self._create:
-            self._compute()
+            self.compute()
 
-    def _hooked(self, made: History, gradient: Tensor) -> Tensor:
+    def hooked(self, made: History, gradient: Tensor) -> Tensor:
+        """A gradient as the hooks of its tensor have it."""
         for hook in tuple(made.hooks or ()):
             changed = hook(gradient)
             if changed is not None:
@@ -229,7 +259,13 @@ class Pass:
             if left == 1:
                 self._visit(made)
 
-    def _accumulated(self, leaf: Leaf, gradient: Tensor) -> None:
+    @property
+    def is_of_all_leaves(self) -> bool:
+        """Whether it adds to the gradients of all leaves."""
+        return self._accumulate and self._wanted is None
+
+    def accumulate(self, leaf: Leaf, gradient: Tensor) -> None:
+        """Add to the gradient of a leaf."""
         owner = leaf.owner() if leaf.owner is not None else None
         if owner is None:
             return  # no tensor refers to it any more
@@ -263,12 +299,13 @@ class Pass:
         self._given.add(id(node))
         return node
 
-    def _compute(self) -> None:
+    def compute(self, nodes: Sequence[Node] = ()) -> None:
         """Compute the gradients so far, so that the memory of their sources is released."""
         self._since = 0
         if within.get() is not None:
             return
-        nodes = [leaf.gradient._cell.value for leaf in self._leaves if leaf.gradient is not None]
+        nodes = [*nodes]
+        nodes += [leaf.gradient._cell.value for leaf in self._leaves if leaf.gradient is not None]
         self._leaves.clear()
         for waiting in self._waiting.values():
             nodes += [node for each in waiting for node in each.nodes()]

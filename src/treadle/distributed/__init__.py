@@ -7,10 +7,12 @@ libraries in the order of the program, and says what is wrong when a process is 
 from treadle.core.deferred_imports import exports
 
 NAMES = {
+    "treadle.distributed.checkpoints": "load_checkpoint save_checkpoint",
     "treadle.distributed.collectives": (
         "all_gather all_reduce all_to_all barrier broadcast reduce_scatter"
     ),
     "treadle.distributed.data_parallel": "DataParallel average_gradients",
+    "treadle.distributed.sharded": "Sharded",
     "treadle.distributed.sampler": "DistributedSampler",
     "treadle.distributed.group": "backend init is_initialized local_rank new_group rank size",
     "treadle.distributed.members": "Group",

@@ -5,6 +5,8 @@ MPI or NCCL move the data. What is here starts processes and ends them, gives te
 libraries in the order of the program, and says what is wrong when a process is missing.
 """
 
+from treadle.distributed.checkpoints import load_checkpoint as load_checkpoint
+from treadle.distributed.checkpoints import save_checkpoint as save_checkpoint
 from treadle.distributed.collectives import all_gather as all_gather
 from treadle.distributed.collectives import all_reduce as all_reduce
 from treadle.distributed.collectives import all_to_all as all_to_all
@@ -24,11 +26,13 @@ from treadle.distributed.members import Group as Group
 from treadle.distributed.messages import recv as recv
 from treadle.distributed.messages import send as send
 from treadle.distributed.sampler import DistributedSampler as DistributedSampler
+from treadle.distributed.sharded import Sharded as Sharded
 
 __all__ = [
     "DataParallel",
     "DistributedSampler",
     "Group",
+    "Sharded",
     "all_gather",
     "all_reduce",
     "all_to_all",
@@ -38,11 +42,13 @@ __all__ = [
     "broadcast",
     "init",
     "is_initialized",
+    "load_checkpoint",
     "local_rank",
     "new_group",
     "rank",
     "recv",
     "reduce_scatter",
+    "save_checkpoint",
     "send",
     "size",
 ]

@@ -176,6 +176,20 @@ def _moved(x: Tensor, source: int, target: int) -> Tensor:
     return made
 
 
+# --- without histories ---------------------------------------------------------------------------
+
+
+def gather_parts(group: Group, part: Tensor) -> Tensor:
+    """All ranks' parts, as the first axis of a tensor, without a history."""
+    request = Request("all_gather", part.dtype, part.shape)
+    return _run(group, request, part, (group.size, *part.shape))
+
+
+def scatter_sum(group: Group, parts: Tensor) -> Tensor:
+    """This rank's part of the sum, of parts along the first axis, without a history."""
+    return _reduced(group, "reduce_scatter", parts, "sum", parts.shape[1:])
+
+
 # --- derivatives ---------------------------------------------------------------------------------
 
 

@@ -111,9 +111,9 @@ class DataParallel(Module):
         self._is_reducing = True
         if group.engine is None:
             return
-        _check_equal(group, module)
+        check_equal(group, module)
         with no_grad():
-            _equalize([*module.parameters(), *module.buffers()], group)
+            equalize([*module.parameters(), *module.buffers()], group)
         self._buckets = _buckets(_trained(module), bucket_bytes)
         for number, bucket in enumerate(self._buckets):
             for parameter in bucket.parameters:
@@ -127,7 +127,7 @@ class DataParallel(Module):
             buffers = [*self.module.buffers()]
             if buffers:
                 with no_grad():
-                    _equalize(buffers, group)
+                    equalize(buffers, group)
         return self.module(*args, **kwargs)
 
     @contextlib.contextmanager
@@ -210,7 +210,7 @@ def _parts(flat: Tensor, like: Sequence[Tensor]) -> Iterator[Tensor]:
         start += each.size
 
 
-def _equalize(tensors: Sequence[Tensor], group: Group) -> None:
+def equalize(tensors: Sequence[Tensor], group: Group) -> None:
     """Give tensors the values that they have on rank 0 of a group."""
     kinds: dict[Any, list[Tensor]] = {}
     for each in tensors:
@@ -221,7 +221,7 @@ def _equalize(tensors: Sequence[Tensor], group: Group) -> None:
             each[...] = value
 
 
-def _check_equal(group: Group, module: Module) -> None:
+def check_equal(group: Group, module: Module) -> None:
     """DistributedError, on each rank, if the ranks' models have not the same parameters."""
     named = [*module.named_parameters(), *module.named_buffers()]
     own = [f"{name}: {each.dtype}{list(each.shape)}" for name, each in named]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import secrets
 import socket
@@ -139,10 +140,11 @@ class World:
             self._raise_failure(operation)
             raise operation.error
 
-    def _ask(self, operation: Operation, key: str) -> Any:
-        """A value that another rank gives for an operation, waited for like the operation."""
+    def _ask(self, operation: Operation, key: str, patient: bool = False) -> Any:
+        """A value that another rank gives for an operation, waited for like the operation; as long
+        as that rank lives, if this one is patient."""
         assert self.client is not None
-        until = time.monotonic() + self.timeout
+        until = math.inf if patient else time.monotonic() + self.timeout
         while True:
             try:
                 return self.client.get(key, _ASKING)
@@ -152,9 +154,12 @@ class World:
                 if time.monotonic() > until:
                     self._raise_timeout(operation)
 
-    def exchange(self, kind: str, value: Any, members: Members | None = None) -> list[Any]:
+    def exchange(
+        self, kind: str, value: Any, members: Members | None = None, patient: bool = False
+    ) -> list[Any]:
         """The values of all ranks, or of a group's, through the store: JSON, of which there is
-        little."""
+        little. A patient rank waits for others that live without a limit: they write a file,
+        say."""
         client = self.client
         assert client is not None
         with self._order:
@@ -165,7 +170,7 @@ class World:
             key = f"{kind} {request.group_key} {operation.number}"
             client.set(f"{key} {self.rank}", value)
             found = [
-                value if each == self.rank else self._ask(operation, f"{key} {each}")
+                value if each == self.rank else self._ask(operation, f"{key} {each}", patient)
                 for each in self._ranks_of(request)
             ]
             operation.end()

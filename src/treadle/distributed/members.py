@@ -25,7 +25,7 @@ class AllRanks(Protocol):
     def wait(self, operation: Operation) -> None:
         """Wait for one."""
 
-    def exchange(self, kind: str, value: Any, members: Members | None) -> list[Any]:
+    def exchange(self, kind: str, value: Any, members: Members | None, patient: bool) -> list[Any]:
         """The values of all ranks of a group."""
 
 
@@ -81,12 +81,13 @@ class Group:
         """Wait for an operation. DistributedError if it fails, or if it does not end in time."""
         self._world.wait(operation)
 
-    def exchange(self, kind: str, value: Any) -> list[Any]:
+    def exchange(self, kind: str, value: Any, patient: bool = False) -> list[Any]:
         """The values of all ranks of the group, through the store: JSON, of which there is
-        little."""
+        little. A patient rank waits for others that live without a limit: they write a file,
+        say."""
         if self.engine is None:
             return [value]
-        return self._world.exchange(kind, value, self._members)
+        return self._world.exchange(kind, value, self._members, patient)
 
     def __copy__(self) -> Group:
         return self

@@ -9,7 +9,7 @@ replay starts and awaits its operations anew.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -40,7 +40,8 @@ class Transfer:
         self.shape = shape  # of the result
         self.name = request.kind
         self.operation: Operation | None = None
-        self.memory: Any = None  # of the operations that are recorded, which keep it
+        self.memory: Any = None  # of the host, where the operation is staged
+        self.arrays: Any = None  # whose memory is not to be reused before the end
 
     def begin(self, given: Any, result: Any) -> None:
         """Start an operation; one that has not been waited for ends first."""
@@ -97,7 +98,9 @@ def _begin(x: DeviceArray | None, transfer: Transfer, device: Device) -> DeviceA
         given = result if request.kind in IN_PLACE else new(x, request.dtype, *x.shape)
         _copy(stream, x, given)
     buffers = [array.buffer for array in (given, result) if array is not None and array.size]
-    stream.call_host(_Work(transfer, transfer.begin, (given, result)), buffers)
+    transfer.arrays = given, result
+    places = None if given is None or given is result else _place(given), _place(result)
+    stream.call_host(_Work(transfer, transfer.begin, places), buffers)
     return result
 
 
@@ -108,33 +111,47 @@ def _end(result: DeviceArray, transfer: Transfer) -> DeviceArray:
     stream = result.device.default_stream.handle
     buffers = [result.buffer] if result.size else []
     stream.call_host(_Work(transfer, transfer.end, None), buffers)
+    # What reuses the memory of the input comes after that, in a recording, too.
+    transfer.arrays = None
     return result
 
 
 class _Work:
     """The host's part of an operation on a stream."""
 
-    def __init__(self, transfer: Transfer, work: Callable[..., None], arrays: Any) -> None:
+    def __init__(self, transfer: Transfer, work: Callable[..., None], places: Any) -> None:
         self.name = transfer.name
+        self._transfer = transfer
         self._work = work
-        self._arrays = arrays  # they are held as long as a recording may start the operation
+        self._places = places
 
     def __call__(self) -> None:
         """Start, or wait."""
-        if self._arrays is None:
+        if self._places is None:
             self._work()
-            return
-        given, result = self._arrays
-        self._work(None if given is None or given is result else _memory(given), _memory(result))
+        else:
+            self._work(*[each and _memory(each, self._transfer) for each in self._places])
 
 
-def _memory(array: DeviceArray) -> HostMemory:
-    """The bytes of an array, which is kept alive."""
-    if not array.size:
-        return HostMemory(np.empty(0, np.uint8), array)
-    first = array.offset * array.dtype.itemsize
-    count = array.size * array.dtype.itemsize
-    return HostMemory(np.frombuffer(array.buffer.host_bytes(), np.uint8, count, first), array)
+class _Place(NamedTuple):
+    """Where an array's bytes are."""
+
+    buffer: Buffer
+    first: int
+    size: int
+
+
+def _place(array: DeviceArray) -> _Place:
+    item = array.dtype.itemsize
+    return _Place(array.buffer, array.offset * item, array.size * item)
+
+
+def _memory(place: _Place, owner: Any) -> HostMemory:
+    """Bytes, and what is kept alive with them."""
+    if not place.size:
+        return HostMemory(np.empty(0, np.uint8), owner)
+    memory = place.buffer.host_bytes()
+    return HostMemory(np.frombuffer(memory, np.uint8, place.size, place.first), owner)
 
 
 def _copy(stream: Any, source: DeviceArray, target: DeviceArray) -> None:

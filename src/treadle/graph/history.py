@@ -277,11 +277,21 @@ class _Leaf:
         return ()
 
 
+class Ranks(Protocol):
+    """The processes that have the parts of a tensor, of which each sees its own part alone. What is
+    computed from all elements of a gradient, as its norm, is computed from all parts."""
+
+    def total(self, x: Any, op: str) -> Any:
+        """The "sum", "max" or "min" of all processes' values, a tensor."""
+
+
 class Leaf(History):
     """Where a backward pass ends: a tensor that was made to require gradients, and has one. If the
     tensor is a part of its cell, the history is that of the whole."""
 
-    __slots__ = ("_gradient", "_shown", "accumulated", "home", "is_parameter", "owner")
+    __slots__ = (
+        "_gradient", "_shown", "accumulated", "home", "is_parameter", "owner", "ranks",
+    )  # fmt: skip
 
     def __init__(self, node: Node, is_parameter: bool = False) -> None:
         super().__init__(_Leaf(), node, ())
@@ -291,6 +301,7 @@ class Leaf(History):
         self._shown: ref[Any] | None = None  # what sees the home, for those who ask for `grad`
         self.owner: ref[Any] | None = None  # the tensor whose `grad` this is
         self.accumulated: list[Callable[[Any], Any]] | None = None  # hooks for after it
+        self.ranks: Ranks | None = None  # the processes that have its other parts, if it is a part
 
     @property
     def gradient(self) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from treadle.graph.history import recorded
 from treadle.optim import checks
@@ -42,6 +42,8 @@ class LBFGS(Optimizer):
     >>> x.numpy().round(4).tolist()
     [1.0, 1.0]
     """
+
+    _by_elements: ClassVar[bool] = False
 
     def __init__(
         self,

@@ -12,11 +12,12 @@ from typing import Any, ClassVar
 import numpy as np
 
 from treadle.core.dtypes import DType
+from treadle.core.errors import DistributedError
 from treadle.graph.history import recorded
 from treadle.optim.groups import Group
 from treadle.tensor.autograd_methods import Removable
 from treadle.tensor.creation import asarray
-from treadle.tensor.tensor import Tensor
+from treadle.tensor.tensor import Tensor, ranks_of
 
 StateDict = dict[str, Any]
 
@@ -33,6 +34,8 @@ class Optimizer:
     # What may be remembered of each element of a parameter, so that a state of something else is
     # refused. None: that is not known, and nothing is checked.
     _elementwise: ClassVar[tuple[str, ...] | None] = None
+    # Whether a step of a part of a parameter is that part of the whole parameter's step.
+    _by_elements: ClassVar[bool] = True
     # The class of parameters.
     _tensor: ClassVar[type[Any]] = Tensor
     # What is remembered of a parameter as one number, beside `step`.
@@ -111,6 +114,12 @@ class Optimizer:
         known = {id(each) for before in self.param_groups for each in before["params"]}
         if any(id(each) in known for each in group["params"]):
             raise ValueError("some parameters appear in more than one parameter group")
+        if not self._by_elements and ranks_of(group["params"]) is not None:
+            raise DistributedError(
+                f"{type(self).__name__} computes with whole parameters, and these are parts, of "
+                "which other ranks have the rest: use an optimizer that computes by elements, as "
+                "AdamW or SGD, or td.distributed.DataParallel"
+            )
         self._check(group)
         self.param_groups.append(group)
 

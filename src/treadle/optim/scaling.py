@@ -19,7 +19,7 @@ from treadle.tensor.compiled import tracing
 from treadle.tensor.creation import asarray
 from treadle.tensor.elementwise_functions import FUNCTIONS
 from treadle.tensor.reductions import all as every
-from treadle.tensor.tensor import Tensor
+from treadle.tensor.tensor import Tensor, ranks_of
 
 _isfinite, _where = FUNCTIONS["isfinite"], FUNCTIONS["where"]
 
@@ -194,7 +194,9 @@ class GradScaler:
                 "no parameter of the optimizer has a gradient: call scaler.scale(loss).backward() "
                 "before"
             )
-        self._found[optimizer] = found
+        ranks = ranks_of([each for group in optimizer.param_groups for each in group["params"]])
+        # All processes that have a part of the parameters take the step, or none does.
+        self._found[optimizer] = found if ranks is None else ranks.total(found, "max")
 
     # --- what it is ------------------------------------------------------------------------------
 

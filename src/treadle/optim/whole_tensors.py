@@ -4,7 +4,7 @@ of matrices need."""
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 from treadle.core.dtypes import float32
 from treadle.graph.history import recorded
@@ -16,6 +16,8 @@ from treadle.tensor.tensor import Tensor
 
 class WholeTensors(Optimizer):
     """An optimizer that changes one parameter after the other."""
+
+    _by_elements: ClassVar[bool] = False
 
     def _first_state(self, parameter: Tensor, group: Group) -> dict[str, Any]:
         """What is remembered of a parameter, before the first step."""
