@@ -125,19 +125,22 @@ def compare(what, model, data, around=None, **options):
             np.testing.assert_allclose(parts[name], state[name], 1e-9, 1e-12, err_msg=what + name)
 
 
+def again(block, x):
+    return td.checkpoint(block)(x)
+
+
 def training(seed):
     """The same losses as alone, however the model is divided and a step is made."""
     data = batches(seed)
     compare("plain", dist.Sharded(made(1 + dist.rank())), data)
     if dist.size() != 2:
         return
-    compare("norm", dist.Sharded(made(1), Block), data, passes=2, norm=2.0)
-    compare("largest", dist.Sharded(made(1), td.nn.Linear), data, norm=float("inf"), scaler=True)
     model = made(1)
     chosen = [model.blocks[1], model.blocks[1].wide, model.last]
-    compare("within", dist.Sharded(model, chosen), data, passes=2, sync=False)
-    compare("again", dist.Sharded(made(1)), data, around=lambda block, x: td.checkpoint(block)(x))
-    compare("compiled", dist.Sharded(made(1)), data, compiled=True)
+    compare("within", dist.Sharded(model, chosen), data, passes=2, norm=2.0, sync=False)
+    model = dist.Sharded(made(1), td.nn.Linear)
+    compare("again", model, data, norm=float("inf"), scaler=True, around=again)
+    compare("compiled", dist.Sharded(made(1), Block), data, passes=2, norm=2.0, compiled=True)
 
 
 def single():
