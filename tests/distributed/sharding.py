@@ -254,6 +254,14 @@ def refused(folder):
             model(x)
         (seen[-1] * 2).numpy()
 
+    def elsewhere():
+        bias = lambda: model.module.blocks[1].narrow.bias  # noqa: E731
+        model.module.around = lambda block, x: block(x) + bias().sum()
+        try:
+            model(x).numpy()
+        finally:
+            model.module.around = lambda block, x: block(x)
+
     plain = made(1)
     taken = td.optim.SGD(plain.parameters(), lr=0.1)
     other = made(1)
@@ -265,6 +273,8 @@ def refused(folder):
     bad = [
         ("changed between its forward and its backward", changed),
         ("no second derivatives", twice),
+        ("call the Sharded model itself", lambda: model.module(x)),
+        ("a parameter of blocks.1 is read", elsewhere),
         ("is read when it is not gathered", kept),
         ("computes with whole parameters", lambda: td.optim.Muon(model.parameters())),
         ("make the optimizer after", lambda: dist.Sharded(plain)),

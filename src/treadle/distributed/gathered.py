@@ -44,6 +44,25 @@ class Unit:
         self.reduced: DType | None = None  # in which gradients are added up
         # Of whole arrays: what passes within `no_sync` have left, which is not reduced yet.
         self.unreduced: list[Tensor | None] = [None] * len(self.flats)
+        self._absent: list[Tensor] = []
+
+    @property
+    def reason(self) -> str:
+        """Why a parameter cannot be read."""
+        return (
+            f"a parameter of {self.name} is read when it is not gathered: it is whole only while "
+            "that module runs; model.gathered() has all parameters whole"
+        )
+
+    def absent(self) -> list[Tensor]:
+        """Parameters that cannot be read."""
+        if not self._absent:
+            for flat in self.flats:
+                dtype = flat.dtype if self.dtype is None else self.dtype
+                for each in flat.members:
+                    node = Node(FAILED, (), each.shape, dtype, flat.device, self.reason)
+                    self._absent.append(from_node(node))
+        return self._absent
 
     def gathered(self, flat: Flat) -> Node:
         """A flat array as a whole, under way."""
@@ -146,18 +165,12 @@ class Gathered:
             self.unit.put(replaced)
         for whole in self.wholes:
             if whole._cell.value.op != FAILED:
-                let_go(whole._cell.value, self._reason())
+                let_go(whole._cell.value, self.unit.reason)
 
     def drop(self) -> None:
         """End a gathering that was begun and not used."""
         coming, self.coming = self.coming, None
         realize(coming or ())
-
-    def _reason(self) -> str:
-        return (
-            f"a parameter of {self.unit.name} is read when it is not gathered: it is whole only "
-            "while the module runs; model.gathered() has all parameters whole"
-        )
 
     # --- backward --------------------------------------------------------------------------------
 

@@ -50,8 +50,8 @@ class Sharded(Module):
 
     All ranks begin with the parameters and buffers of rank 0, and call the units in the same order.
     In training, buffers are those of rank 0 at the beginning of each forward pass, unless
-    `broadcast_buffers` is False. With a `group`, all this is among its ranks, whose checkpoints have
-    paths of their own.
+    `broadcast_buffers` is False. With a `group`, all this is among its ranks, whose checkpoints
+    have paths of their own.
 
     >>> import treadle as td
     >>> model = td.distributed.Sharded(td.nn.Linear(2, 1, device="cpu"))
@@ -90,14 +90,19 @@ class Sharded(Module):
         for unit in self.units:
             unit.dtype = self._dtype
             unit.reduced = None if reduce_dtype is None else dtype_of(reduce_dtype)
-            if unit is not self.root:
-                unit.module.__dict__["forward"] = partial(self._call, unit, unit.module.forward)
+            forward = unit.module.forward
+            unit.module.__dict__["forward"] = (
+                partial(self._of_model, forward)
+                if unit is self.root
+                else partial(self._call, unit, forward)
+            )
         module.__dict__["state_dict"] = self.state_dict  # not of the parts
         module.__dict__["load_state_dict"] = self.load_state_dict
         self._run: Run | None = None  # while the model runs
         self._order: list[Unit] = []  # in which the last forward pass called the units
         self._called: list[Unit] = []  # by the one that runs
         self._ahead: dict[Unit, Gathered] = {}
+        self._is_gathered = False
 
     # --- running ---------------------------------------------------------------------------------
 
@@ -109,12 +114,18 @@ class Sharded(Module):
         if self._dtype is not None:
             args = tuple([self._cast(each) for each in args])
             kwargs = {name: self._cast(each) for name, each in kwargs.items()}
+        if self._is_gathered:
+            return self.module(*args, **kwargs)
         self._run, self._called = Run(self), []
+        # What a module reads of another unit must not be a part.
+        before = [unit.put(unit.absent()) for unit in self.units]
         try:
             made = self._call(self.root, self.module, *args, **kwargs)
             self._order = self._called
         finally:
             self._run = None
+            for unit, parameters in zip(self.units, before, strict=True):
+                unit.put(parameters)
             ahead, self._ahead = self._ahead, {}
             for each in ahead.values():
                 each.drop()
@@ -124,8 +135,19 @@ class Sharded(Module):
         is_number = isinstance(value, Tensor) and getattr(value.dtype, "kind", "") == "float"
         return value.to(self._dtype) if is_number else value
 
+    def _of_model(self, forward: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        """The forward of the model that was given, which is called within this one's."""
+        if self._run is None and not self._is_gathered:
+            raise DistributedError(
+                "the parameters of the model are divided among the ranks: call the Sharded model "
+                "itself, or this one within model.gathered()"
+            )
+        return forward(*args, **kwargs)
+
     def _call(self, unit: Unit, forward: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         """What a unit gives, with its parameters gathered."""
+        if self._is_gathered:
+            return forward(*args, **kwargs)
         gathered = self._entered(unit)
         gathered.use()
         try:
@@ -177,8 +199,10 @@ class Sharded(Module):
                 for unit in self.units:
                     held.append(Gathered(unit, Run(self)))
                     held[-1].use()
+            self._is_gathered = True
             yield self.module
         finally:
+            self._is_gathered = False
             for each in reversed(held):
                 each.let_go()
 
