@@ -44,6 +44,7 @@ NAMES = {
     "treadle.cuda_cpp.load": "cuda_module",
     "treadle.cuda_cpp.texture": "texture",
     "treadle.data.saving": "load save",
+    "treadle.distributed.arrays.sharded": "shard",
     "treadle.optim.scaling": "GradScaler",
     "treadle.quant.gguf_files": "load_gguf",
     "treadle.runtime.devices": (

@@ -48,6 +48,7 @@ from treadle.cuda_cpp.load import cuda_module as cuda_module
 from treadle.cuda_cpp.texture import texture as texture
 from treadle.data.saving import load as load
 from treadle.data.saving import save as save
+from treadle.distributed.arrays.sharded import shard as shard
 from treadle.lang import Array as Array
 from treadle.lang import GridPos as GridPos
 from treadle.lang import abs as abs
@@ -696,6 +697,7 @@ __all__ = [
     "set_default_device",
     "set_float32_matmul_precision",
     "set_grad_enabled",
+    "shard",
     "shared",
     "shuffle",
     "shuffle_down",

@@ -34,9 +34,10 @@ def launched(count, script, *arguments, device="cpu"):
         (2, "cpu", "everything.py", 24, ["all"]),
         (3, "cpu", "everything.py", 12, ["training"]),
         (2, "webgpu", "everything.py", 12, []),
+        (4, "cpu", "sharded.py", 6, []),
         (2, "cpu", "nccl_by_mpi.py", 18, ["compiled", "groups", "messages"]),
     ],
-    ids=["2", "3", "webgpu", "nccl"],
+    ids=["2", "3", "webgpu", "sharded", "nccl"],
 )
 def test_collectives(count, device, script, drawn, parts):
     seed = int.from_bytes(os.urandom(4), "little")

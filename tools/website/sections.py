@@ -440,7 +440,10 @@ PAGES = (
         "td.distributed",
         "Several processes that compute together. "
         "The guide: [several processes](../guides/distributed.md).",
-        (Section("Ranks and collectives", _room("distributed")),),
+        (
+            Section("Ranks and collectives", _room("distributed")),
+            _section("Arrays over a mesh", "shard"),
+        ),
     ),
     Page(
         "actors",

@@ -8,6 +8,9 @@ from treadle.core.deferred_imports import exports
 
 NAMES = {
     "treadle.distributed.checkpoints": "load_checkpoint save_checkpoint",
+    "treadle.distributed.arrays.mesh": "Mesh",
+    "treadle.distributed.arrays.sharded": "ShardedTensor from_pieces",
+    "treadle.distributed.arrays.traffic": "explain",
     "treadle.distributed.collectives": (
         "all_gather all_reduce all_to_all barrier broadcast reduce_scatter"
     ),

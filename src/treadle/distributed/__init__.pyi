@@ -5,6 +5,10 @@ MPI or NCCL move the data. What is here starts processes and ends them, gives te
 libraries in the order of the program, and says what is wrong when a process is missing.
 """
 
+from treadle.distributed.arrays.mesh import Mesh as Mesh
+from treadle.distributed.arrays.sharded import ShardedTensor as ShardedTensor
+from treadle.distributed.arrays.sharded import from_pieces as from_pieces
+from treadle.distributed.arrays.traffic import explain as explain
 from treadle.distributed.checkpoints import load_checkpoint as load_checkpoint
 from treadle.distributed.checkpoints import save_checkpoint as save_checkpoint
 from treadle.distributed.collectives import all_gather as all_gather
@@ -32,7 +36,9 @@ __all__ = [
     "DataParallel",
     "DistributedSampler",
     "Group",
+    "Mesh",
     "Sharded",
+    "ShardedTensor",
     "all_gather",
     "all_reduce",
     "all_to_all",
@@ -40,6 +46,8 @@ __all__ = [
     "backend",
     "barrier",
     "broadcast",
+    "explain",
+    "from_pieces",
     "init",
     "is_initialized",
     "load_checkpoint",
