@@ -1,4 +1,4 @@
-"""Arguments of class templates that are deduced, user-defined literals, friends, decltype, beside g++."""
+"""Deduced arguments of class templates, user-defined literals, friends, decltype, beside g++."""
 
 from __future__ import annotations
 
