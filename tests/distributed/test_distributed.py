@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -152,3 +153,14 @@ def test_pytorchs_interface_in_processes_of_its_own(tmp_path):
     assert lines[1:] == ["named", "right 0 of 2", "right 1 of 2"]
     losses = [float(each) for each in lines[0].removeprefix("losses ").split()]
     assert losses[0] > losses[-1]
+
+
+def test_ray_starts_a_training_again_from_its_checkpoint(tmp_path):
+    # Sockets' paths are short.
+    with tempfile.TemporaryDirectory(prefix="ray", ignore_cleanup_errors=True) as temporary:
+        done = subprocess.run(
+            [sys.executable, HERE / "ray_trained.py", tmp_path, temporary],
+            capture_output=True, text=True, timeout=300, check=False,
+        )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "right" in done.stdout.splitlines()

@@ -443,6 +443,7 @@ PAGES = (
         (
             Section("Ranks and collectives", _room("distributed")),
             _section("Arrays over a mesh", "shard"),
+            Section("td.distributed.ray", _room("distributed.ray")),
         ),
     ),
     Page(
@@ -519,7 +520,7 @@ PAGES = (
 
 # Modules whose public names the reference has, beside `td` itself; the modules have no entries.
 ROOMS = (
-    "actors", "autograd", "data", "distributed", "errors", "fft", "linalg", "models",
+    "actors", "autograd", "data", "distributed", "distributed.ray", "errors", "fft", "linalg", "models",
     "models.text", "nn", "nn.functional", "nn.init",
     "nn.utils",
     "optim", "optim.lr_scheduler", "quant", "random", "stencils",

@@ -21,4 +21,4 @@ NAMES = {
     "treadle.distributed.members": "Group",
     "treadle.distributed.messages": "recv send",
 }
-__all__, __getattr__, __dir__ = exports(__name__, NAMES)
+__all__, __getattr__, __dir__ = exports(__name__, NAMES, "ray")

@@ -5,6 +5,7 @@ MPI or NCCL move the data. What is here starts processes and ends them, gives te
 libraries in the order of the program, and says what is wrong when a process is missing.
 """
 
+from treadle.distributed import ray as ray
 from treadle.distributed.arrays.mesh import Mesh as Mesh
 from treadle.distributed.arrays.sharded import ShardedTensor as ShardedTensor
 from treadle.distributed.arrays.sharded import from_pieces as from_pieces
@@ -54,6 +55,7 @@ __all__ = [
     "local_rank",
     "new_group",
     "rank",
+    "ray",
     "recv",
     "reduce_scatter",
     "save_checkpoint",

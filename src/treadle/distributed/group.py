@@ -62,7 +62,7 @@ class World:
         self._unfinished: deque[Operation] = deque()
         self._ended: dict[int, Progress] = {}
         self._failed: str | None = None
-        self._is_closing = self._is_cut_off = False
+        self._is_closing = self._is_cut_off = self._has_left = False
         self._order = forks.lock()
 
     # ------------------------------------------------------------------ operations
@@ -296,8 +296,19 @@ class World:
         self._failed = text
         raise DistributedError(f"{text} Where each rank is:{lines}")
 
+    def leave(self) -> None:
+        """End this rank's part, where the process goes on: after a failure the others hear of it,
+        and nothing is waited for."""
+        if lifecycle.failure and self.client is not None:
+            self._is_closing = self._has_left = True
+            self.client.bye(lifecycle.failure)
+        self.close()
+
     def close(self) -> None:
         """End this rank's part, when the process ends."""
+        if self._has_left:
+            return
+        self._has_left = True
         failure = lifecycle.failure
         if not failure and self._failed is None:
             try:
@@ -462,7 +473,7 @@ def _check_store(launched: Launched, backend: str) -> None:
 
 
 def _open_store(world: World, launched: Launched) -> None:
-    if launched.rank == 0 and launched.store is not None:
+    if launched.rank == 0 and launched.store is not None and not launched.store_is_open:
         host, port = launched.store
         try:
             world._store = Store(launched.size, "", port, launched.key)
@@ -514,6 +525,12 @@ def _with_places(error: DistributedError, world: World) -> DistributedError:
     places = [] if world.client is None else world.client.where()
     lines = "".join(f"\n  {each}" for each in places)
     return DistributedError(f"{error}{'. Where each rank is:' if lines else ''}{lines}")
+
+
+def leave() -> None:
+    """End this rank's part before the process ends."""
+    if _world is not None:
+        _world.leave()
 
 
 # --- what users ask ----------------------------------------------------------------------------
