@@ -1,5 +1,9 @@
 """Gradients of collectives, and collectives in compiled functions, beside formulas."""
 
+import json
+import pathlib
+import tempfile
+
 import numpy as np
 
 import treadle as td
@@ -107,6 +111,35 @@ def compiled(seed):
         graph.replay()
         known = known + size * (known + 1)
     close(x, known, "graph")
+
+
+def traces(seed):
+    """One trace of all ranks, in whose clock an operation ends on no rank before all have begun."""
+    rank, size = dist.rank(), dist.size()
+    with td.profile() as profile:
+        for n in (3, 10000):
+            dist.all_reduce(td.ones(n)).tolist()
+            dist.barrier()
+    with tempfile.TemporaryDirectory() as folder:
+        path = pathlib.Path(folder) / "trace.json"
+        dist.save_profile(profile, path)
+        if rank:
+            assert not path.exists()
+            return
+        events = json.loads(path.read_text())["traceEvents"]
+    names = {each["pid"]: each["args"]["name"] for each in events if each["name"] == "process_name"}
+    for each in range(size):
+        kinds = {f"rank {each}: {kind}" for kind in ("host", "cpu", "communication")}
+        assert kinds <= {*names.values()}, names
+    spans = {}
+    for each in events:
+        if each["ph"] == "X" and each["cat"] == "communication" and "wait" not in each["name"]:
+            spans.setdefault(each["args"]["number"], []).append(each)
+    assert len(spans) == 4
+    for found in spans.values():
+        assert len(found) == size
+        last_begin = max(each["ts"] for each in found)
+        assert last_begin <= min(each["ts"] + each["dur"] for each in found) + 100  # microseconds
 
 
 def unordered():

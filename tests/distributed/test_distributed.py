@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import os
 import re
 import subprocess
@@ -136,9 +137,12 @@ def test_the_command(tmp_path):
         "td.distributed.init()\n"
         "print(sys.argv, td.distributed.all_reduce(td.ones(2)).tolist())\n"
     )
-    done = treadle("-n", 1, "--no-prefix", script, "--own", "option", "-n", 7)
+    trace = tmp_path / "trace.json"
+    done = treadle("-n", 1, "--no-prefix", "--profile", trace, script, "--own", "option", "-n", 7)
     assert done.returncode == 0, done.stderr
     assert done.stdout == f"{[str(script), '--own', 'option', '-n', '7']} [1.0, 1.0]\n"
+    events = json.loads(trace.read_text())["traceEvents"]
+    assert "rank 0: cpu" in {each["args"].get("name") for each in events if each["ph"] == "M"}
 
 
 def test_pytorchs_interface_in_processes_of_its_own(tmp_path):

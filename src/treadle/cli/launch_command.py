@@ -45,6 +45,13 @@ def launch(
             "(TREADLE_CHECK=1, which checks kernels too).",
         ),
     ] = False,
+    profile: Annotated[
+        Path | None,
+        typer.Option(
+            "--profile",
+            help="Write what all processes compute and exchange as a trace for ui.perfetto.dev.",
+        ),
+    ] = None,
     prefix: Annotated[
         bool, typer.Option("--prefix/--no-prefix", help="Begin each line with its rank: [0] …")
     ] = True,
@@ -64,6 +71,8 @@ def launch(
 
     Scripts run under torchrun, srun and mpiexec as well.
     """
+    from treadle.cli.transpile import check_output
+    from treadle.distributed.environment import PROFILE
     from treadle.distributed.launching import Launch, run
     from treadle.runtime import devices
 
@@ -75,6 +84,9 @@ def launch(
     variables = {"TREADLE_DEVICE": device} if device is not None else {}
     if check:
         variables["TREADLE_CHECK"] = "1"
+    if profile is not None:
+        check_output(profile)
+        variables[PROFILE] = str(profile.absolute())
     names = tuple(each.strip() for each in hosts.split(",")) if hosts else ()
     arguments = ["-m", *script] if module else script
     raise typer.Exit(run(Launch(count, arguments, backend, names, prefix, variables), say))

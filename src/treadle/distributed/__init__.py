@@ -20,5 +20,6 @@ NAMES = {
     "treadle.distributed.group": "backend init is_initialized local_rank new_group rank size",
     "treadle.distributed.members": "Group",
     "treadle.distributed.messages": "recv send",
+    "treadle.distributed.traces": "save_profile",
 }
 __all__, __getattr__, __dir__ = exports(__name__, NAMES, "ray")

@@ -32,6 +32,7 @@ from treadle.distributed.messages import recv as recv
 from treadle.distributed.messages import send as send
 from treadle.distributed.sampler import DistributedSampler as DistributedSampler
 from treadle.distributed.sharded import Sharded as Sharded
+from treadle.distributed.traces import save_profile as save_profile
 
 __all__ = [
     "DataParallel",
@@ -59,6 +60,7 @@ __all__ = [
     "recv",
     "reduce_scatter",
     "save_checkpoint",
+    "save_profile",
     "send",
     "size",
 ]

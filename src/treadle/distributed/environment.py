@@ -13,9 +13,9 @@ from dataclasses import dataclass
 
 from treadle.core.errors import DistributedError
 
-# treadle launch's own: its store, the key that opens it, where what ranks print is shown, and which
-# backend to use.
-STORE, KEY = "TREADLE_STORE", "TREADLE_STORE_KEY"
+# treadle launch's own: its store, the key that opens it, where what ranks print is shown, which
+# backend to use, and where a trace of all ranks is written.
+STORE, KEY, PROFILE = "TREADLE_STORE", "TREADLE_STORE_KEY", "TREADLE_LAUNCH_PROFILE"
 OUTPUT, BACKEND = "TREADLE_OUTPUT", "TREADLE_DISTRIBUTED_BACKEND"
 _PORTS = range(20_000, 32_000)  # for rank 0's store, where only the number of a job is known
 

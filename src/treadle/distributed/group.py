@@ -26,10 +26,10 @@ from treadle.distributed.checks import compare
 from treadle.distributed.client import Client
 from treadle.distributed.environment import Launched
 from treadle.distributed.members import Group, parts_of
-from treadle.distributed.operation import Operation
+from treadle.distributed.operation import KIND, Operation
 from treadle.distributed.request import Members, Request
 from treadle.distributed.store import Progress, Store
-from treadle.runtime import settings
+from treadle.runtime import profiler, settings
 from treadle.runtime.devices import Device, default_device, devices, set_default_device
 from treadle.runtime.devices import device as find_device
 
@@ -60,6 +60,7 @@ class World:
         self._splits = 0
         self._last: Operation | None = None
         self._unfinished: deque[Operation] = deque()
+        self._tracks: list[Operation] = []  # the last operation of each, while there is a profile
         self._ended: dict[int, Progress] = {}
         self._failed: str | None = None
         self._is_closing = self._is_cut_off = self._has_left = False
@@ -81,6 +82,8 @@ class World:
                 compare(operation, self.rank, self._ranks_of(request), self.client, ask)
             while self._unfinished and self._unfinished[0].is_ended:
                 self._unfinished.popleft()
+            if profiler.active is not None and backend.on_host:
+                operation.began = profiler.clock(), self._track(operation)
             self._unfinished.append(operation)
             try:
                 backend.start(operation)
@@ -92,6 +95,13 @@ class World:
                 self._raise_failure(operation)
                 raise
         return operation
+
+    def _track(self, operation: Operation) -> str:
+        """A track of a profile on which nothing is under way."""
+        tracks = self._tracks
+        free = next((n for n, each in enumerate(tracks) if each.is_ended), len(tracks))
+        tracks[free : free + 1] = [operation]
+        return f"operations, {free + 1}"
 
     def _next_number(self, request: Request) -> int:
         """Count an operation among those of its ranks."""
@@ -130,6 +140,17 @@ class World:
 
     def wait(self, operation: Operation) -> None:
         """Wait for an operation. DistributedError if it fails, or if it does not end in time."""
+        profile = profiler.active
+        if profile is None or operation.is_ended:
+            self._wait(operation)
+            return
+        began = profiler.clock()
+        self._wait(operation)
+        profile.note_event(
+            "waits", f"wait for {operation.request}", began, KIND, number=operation.number
+        )
+
+    def _wait(self, operation: Operation) -> None:
         until = time.monotonic() + self.timeout
         while not operation.wait(_LOOK):
             self._raise_failure(operation)

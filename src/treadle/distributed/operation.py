@@ -6,6 +6,9 @@ import threading
 from typing import Any, NamedTuple
 
 from treadle.distributed.request import Request
+from treadle.runtime import profiler
+
+KIND = "communication"  # of tracks in a profile
 
 
 class HostMemory(NamedTuple):
@@ -19,7 +22,17 @@ class Operation:
     """An operation and the memory that it uses until it has ended. A backend calls `end`, in any
     thread."""
 
-    __slots__ = ("_signal", "error", "given", "is_ended", "number", "request", "result", "wanted")
+    __slots__ = (
+        "_signal",
+        "began",
+        "error",
+        "given",
+        "is_ended",
+        "number",
+        "request",
+        "result",
+        "wanted",
+    )
 
     def __init__(self, request: Request, number: int, given: Any, result: Any) -> None:
         self.request = request
@@ -27,6 +40,7 @@ class Operation:
         self.given = given
         self.result = result
         self.error: BaseException | None = None
+        self.began: tuple[float, str] | None = None  # when, and its track in the active profile
         self.wanted = False  # whether something waits for it
         self.is_ended = False  # whether its result is there, or it has failed
         self._signal: threading.Event | None = None  # of what waits for it
@@ -34,6 +48,10 @@ class Operation:
     def end(self, error: BaseException | None = None) -> None:
         """Note that it is over, and let go of its memory."""
         self.error = error
+        profile = profiler.active
+        if self.began is not None and profile is not None:
+            began, track = self.began
+            profile.note_event(track, str(self.request), began, KIND, number=self.number)
         self.given = self.result = None
         self.is_ended = True
         if self._signal is not None:

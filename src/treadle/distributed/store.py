@@ -17,6 +17,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from treadle.core import forks
+from treadle.runtime import profiler
 
 _MOST_BYTES = 1 << 20  # of a line
 _BACKLOG = 1024
@@ -182,6 +183,8 @@ class Store:
                 self._values.pop(message["key"], None)
         elif what == "at":
             self._at(connection.rank, message)
+        elif what == "clock":
+            connection.send({"id": message["id"], "value": profiler.clock()})
         elif what == "where":
             found = [asdict(each) for each in self.progress()]
             connection.send({"id": message["id"], "value": found})

@@ -12,6 +12,8 @@ import signal
 import socket
 import sys
 import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
 from types import FrameType, TracebackType
 from typing import NoReturn
 
@@ -40,10 +42,8 @@ def main(arguments: list[str]) -> int:
         sys.path[0] = os.path.dirname(os.path.abspath(script))  # as Python does
     status = 0
     try:
-        if is_module:
-            runpy.run_module(script, run_name="__main__", alter_sys=True)
-        else:
-            runpy.run_path(script, run_name="__main__")
+        with _profiled():
+            _run(script, is_module)
     except SystemExit as error:
         status = _status(error)
         if status:
@@ -58,6 +58,35 @@ def main(arguments: list[str]) -> int:
     if not lifecycle.is_watched:
         client.bye(lifecycle.failure)
     return status
+
+
+def _run(script: str, is_module: bool) -> None:
+    try:
+        if is_module:
+            runpy.run_module(script, run_name="__main__", alter_sys=True)
+        else:
+            runpy.run_path(script, run_name="__main__")
+    except SystemExit as error:
+        if error.code:
+            raise
+
+
+@contextmanager
+def _profiled() -> Iterator[None]:
+    """Write a trace of all ranks, where the launcher has said so, if the script ends as it
+    should."""
+    path = os.environ.pop(environment.PROFILE, "")
+    if not path:
+        yield
+        return
+    from treadle.distributed.group import is_initialized  # which cost time
+    from treadle.distributed.traces import save_profile
+    from treadle.runtime.profile.session import profile
+
+    with profile() as measured:
+        yield
+    if is_initialized():
+        save_profile(measured, path)
 
 
 def _show_at_launcher(rank: int, key: str) -> None:

@@ -49,9 +49,11 @@ class Profiler(Protocol):
         """The arrays of a device use `used` bytes now. Finalizers call this too: it takes no
         locks."""
 
-    def note_event(self, track: str, name: str, began: float | None, **facts: Any) -> None:
-        """What happened to something with a track of its own in the trace: at this moment, or since
-        a time of `clock`."""
+    def note_event(
+        self, track: str, name: str, began: float | None, kind: str = "actors", **facts: Any
+    ) -> None:
+        """What happened to something with a track of its own in the trace, among others of its
+        kind: at this moment, or since a time of `clock`."""
 
 
 clock = time.perf_counter  # of all times in a profile

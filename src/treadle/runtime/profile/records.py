@@ -62,14 +62,15 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """What happened to something that has a track of its own, such as an actor. It began when it
-    ended, if it took no time."""
+    """What happened to something that has a track of its own, such as an actor, among others of its
+    kind. It began when it ended, if it took no time."""
 
     track: str
     name: str
     began: float
     ended: float
     facts: dict[str, Any]
+    kind: str = "actors"
 
 
 class ProfileData:

@@ -229,12 +229,14 @@ class Profile(ProfileData):
         self.memory[device] = max(self.memory.get(device, 0), used)
         self.memory_used.append((clock(), device, used))
 
-    def note_event(self, track: str, name: str, began: float | None, **facts: Any) -> None:
+    def note_event(
+        self, track: str, name: str, began: float | None, kind: str = "actors", **facts: Any
+    ) -> None:
         """What happened to something with a track of its own."""
         now = clock()
         if self.ended is None:
             since = now if began is None else max(began, self.began)
-            self.events.append(Event(track, name, since, now, facts))
+            self.events.append(Event(track, name, since, now, facts, kind))
 
     # ------------------------------------------------------------------ results
 

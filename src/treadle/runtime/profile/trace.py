@@ -52,19 +52,23 @@ def trace_events(notes: ProfileData) -> Iterator[dict[str, Any]]:
         arrow = {"name": "launch", "cat": "launch", "id": flow}
         yield {**arrow, "ph": "s", "ts": span["ts"], **host}
         yield {**arrow, "ph": "f", "bp": "e", "ts": done["ts"], **there}
-    tracks = {track: i + 1 for i, track in enumerate(dict.fromkeys(e.track for e in notes.events))}
-    process = _HOST + 1 + len(devices)
-    if tracks:
-        yield _name("process_name", "actors", process)
-    for track, number in tracks.items():
-        yield _name("thread_name", track, process, number)
+    tracks: dict[str, dict[str, int]] = {}
+    for event in notes.events:
+        of_kind = tracks.setdefault(event.kind, {})
+        of_kind.setdefault(event.track, len(of_kind) + 1)
+    processes = {kind: _HOST + 1 + len(devices) + i for i, kind in enumerate(tracks)}
+    for kind, process in processes.items():
+        yield _name("process_name", kind, process)
+        for track, number in tracks[kind].items():
+            yield _name("thread_name", track, process, number)
     for event in notes.events:
         began = _microseconds(notes, event.began)
         took = round((event.ended - event.began) * 1e6, 3)
         length = {"ph": "X", "dur": took} if took else {"ph": "i", "s": "t"}
         yield {
-            "name": event.name, "cat": "actor", "ts": began, "pid": process,
-            "tid": tracks[event.track], "args": event.facts, **length,
+            "name": event.name, "cat": event.kind.removesuffix("s"), "ts": began,
+            "pid": processes[event.kind], "tid": tracks[event.kind][event.track],
+            "args": event.facts, **length,
         }  # fmt: skip
     for when, device, used in notes.memory_used:
         yield {
