@@ -268,3 +268,62 @@ def test_one_or_two_matrices(device, updated):
     td.cuda_module(source).rows[1, 32](td.asarray(x, device=device), out)
     found = out.numpy().view(np.uint16).reshape(4, 8, 8)
     np.testing.assert_array_equal(found, [x[:8], x[:8].T, x[:8], x[8:]])
+
+
+NARROW = """
+// A (16 x 32) in rows and B (32 x 8) in columns, of bytes; and 8 x 4 by 4 x 8 doubles.
+__global__ void small(const unsigned *a, const unsigned *b, float *c)
+{
+    int lane = threadIdx.x, row = lane / 4, at = lane % 4;
+    float d[4] = {1, 2, 3, 4};
+    asm("mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e5m2.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7},"
+        "{%8, %9}, {%0, %1, %2, %3};"
+        : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+        : "r"(a[row * 8 + at]), "r"(a[(row + 8) * 8 + at]), "r"(a[row * 8 + at + 4]),
+          "r"(a[(row + 8) * 8 + at + 4]), "r"(b[row * 8 + at]), "r"(b[row * 8 + at + 4]));
+    for (int i = 0; i < 4; i++) c[(row + i / 2 * 8) * 8 + at * 2 + i % 2] = d[i];
+}
+__global__ void doubles(const double *a, const double *b, double *c)
+{
+    int lane = threadIdx.x;
+    double first = 1, second = 2;
+    asm("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%0, %1}, {%2}, {%3}, {%0, %1};"
+        : "+d"(first), "+d"(second) : "d"(a[lane]), "d"(b[lane % 4 * 8 + lane / 4]));
+    c[2 * lane] = first;
+    c[2 * lane + 1] = second;
+}
+"""
+
+
+def small_floats(bits, exponent, bias):
+    """The values of floats of 8 bits."""
+    mantissa = 7 - exponent
+    sign = np.where(bits >> 7, -1.0, 1.0)
+    size = bits & 127
+    power, rest = size >> mantissa, size & (1 << mantissa) - 1
+    plain = (1 + rest / 2.0**mantissa) * 2.0 ** (power - bias)
+    return sign * np.where(power, plain, rest * 2.0 ** (1 - bias - mantissa))
+
+
+def test_floats_of_8_bits(device):
+    if device.backend == "webgpu" and "float16" not in device.features:
+        return
+    rng = np.random.default_rng()
+    a = rng.integers(0, 127, (16, 32)) | rng.integers(0, 2, (16, 32)) << 7
+    b = rng.integers(0, 72, (8, 32)) | rng.integers(0, 2, (8, 32)) << 7  # no infinities
+    out = td.full((16, 8), -77.0, device=device)
+    words = [td.asarray(one.astype(np.uint8).view(np.uint32), device=device) for one in (a, b)]
+    td.cuda_module(NARROW).small[1, 32](*words, out)
+    expected = small_floats(a, 4, 7) @ small_floats(b, 5, 15).T + np.tile([[1, 2]], (16, 4))
+    expected[8:] += 2
+    np.testing.assert_allclose(out.numpy(), expected, rtol=1e-5, atol=1e-2)
+
+
+def test_doubles(device):
+    if device.backend == "webgpu" and "float64" not in device.features:
+        return
+    a, b = np.random.default_rng().normal(size=(2, 32))
+    out = td.full((8, 8), -77.0, dtype=td.float64, device=device)
+    td.cuda_module(NARROW).doubles[1, 32](*(td.asarray(x, device=device) for x in (a, b)), out)
+    expected = a.reshape(8, 4) @ b.reshape(4, 8) + np.tile([[1, 2]], (8, 4))
+    np.testing.assert_allclose(out.numpy(), expected, rtol=1e-12)

@@ -75,7 +75,88 @@ def mask(place: int, length: int) -> int:
     return ((1 << min(length, 32)) - 1 << place & MOST) if place < 32 else 0
 
 
+def part(word: int, bits: int, at: int, signs: bool) -> int:
+    one = word >> bits * at & (1 << bits) - 1
+    return one - (1 << bits) if signs and one >> bits - 1 else one
+
+
+def limited(value: int, bits: int, signs: bool) -> int:
+    low = -(1 << bits - 1) if signs else 0
+    return min(max(value, low), low + (1 << bits) - 1)
+
+
+def dots(a: int, b: int, c: int, signs_a: bool, signs_b: bool, wide: int, first: int) -> int:
+    count = 32 // wide
+    pairs = ((part(a, wide, i, signs_a), part(b, 8, first + i, signs_b)) for i in range(count))
+    return sum(x * y for x, y in pairs) + c & MOST
+
+
+def extended(a: int, b: int, signs: bool) -> int:
+    return a if b > 31 else part(a, b, 0, signs) & MOST if b else 0
+
+
+# The parts of a destination are written `%0` and a selector.
+SELECTED = {
+    "vadd.s32.s32.s32 %0, %1.h1, %2.h0": lambda a, b, c: (
+        part(a, 16, 1, True) + part(b, 16, 0, True)
+    ),
+    "vsub.s32.u32.u32 %0, %1.h0, %2.b3": lambda a, b, c: (
+        part(a, 16, 0, False) - part(b, 8, 3, False)
+    ),
+    "vadd.u32.s32.s32.sat.min %0, %1, %2, %3": lambda a, b, c: min(
+        limited(signed(a) + signed(b), 32, False), c
+    ),
+    "vmin.s32.s32.s32.min %0, %1, %2, %3": lambda a, b, c: min(map(signed, (a, b, c))),
+    "vmax.s32.s32.s32.add %0, %1, %2, %3": lambda a, b, c: max(signed(a), signed(b)) + c,
+    "vadd.u32.s32.s32.sat %0.b2, %1, %2, %3": lambda a, b, c: (
+        c & ~0xFF0000 | limited(signed(a) + signed(b), 8, False) << 16
+    ),
+    "vabsdiff.s32.s32.s32.sat %0.h1, %1, %2, %3": lambda a, b, c: (
+        c & 0xFFFF | limited(abs(signed(a) - signed(b)), 16, True) << 16
+    ),
+    "vmad.u32.u32.u32 %0, %1.b1, %2, %3": lambda a, b, c: part(a, 8, 1, False) * b + c,
+    "vmad.s32.s32.s32.sat.shr7 %0, %1.h0, -%2.h1, %3": lambda a, b, c: limited(
+        signed(c) - part(a, 16, 0, True) * part(b, 16, 1, True) >> 7, 32, True
+    ),
+    "vshl.u32.s32.u32.sat.clamp %0, %1, %2.b0": lambda a, b, c: limited(
+        signed(a) << min(b & 255, 32), 32, False
+    ),
+    "vset.s32.u32.lt.add %0, %1.b0, %2, %3": lambda a, b, c: (part(a, 8, 0, True) < b) + c,
+    "vsub2.s32.u32.u32 %0.h1, %1.h21, %2.h03, %3": lambda a, b, c: (
+        part(b, 16, 0, False) - part(a, 16, 0, False) << 16 | c & 0xFFFF
+    ),
+    "vset4.u32.u32.ge.add %0, %1, %2, %3": lambda a, b, c: (
+        c + sum(part(a, 8, i, False) >= part(b, 8, i, False) for i in range(4))
+    ),
+    "vadd4.s32.s32.s32.add %0, %1, %2, %3": lambda a, b, c: (
+        c + sum(part(a, 8, i, True) + part(b, 8, i, True) for i in range(4))
+    ),
+    "cvt.pack.sat.s8.s32.b32 %0, %1, %2, %3": lambda a, b, c: (
+        c << 16 | (limited(signed(a), 8, True) & 255) << 8 | limited(signed(b), 8, True) & 255
+    ),
+    "cvt.pack.sat.u16.s32 %0, %1, %2": lambda a, b, c: (
+        limited(signed(a), 16, False) << 16 | limited(signed(b), 16, False)
+    ),
+}
 OPERATIONS = {
+    **{name: (3, lambda *args, f=f: f(*args) & MOST) for name, f in SELECTED.items()},
+    "dp4a.s32.u32": (3, lambda a, b, c: dots(a, b, c, True, False, 8, 0)),
+    "dp2a.lo.u32.s32": (3, lambda a, b, c: dots(a, b, c, False, True, 16, 0)),
+    "dp2a.hi.s32.s32": (3, lambda a, b, c: dots(a, b, c, True, True, 16, 2)),
+    "szext.clamp.s32": (2, lambda a, b: extended(a, b, True)),
+    "szext.wrap.u32": (2, lambda a, b: extended(a, b & 31, False)),
+    "mul24.hi.s32": (2, lambda a, b: low_24(a) * low_24(b) >> 16 & MOST),
+    "mad24.hi.u32": (3, lambda a, b, c: ((a & 0xFFFFFF) * (b & 0xFFFFFF) >> 16) + c & MOST),
+    "mad.hi.sat.s32": (
+        3,
+        lambda a, b, c: within((signed(a) * signed(b) >> 32) + signed(c)),
+    ),
+    "bfind.shiftamt.s32": (
+        1,
+        lambda a: 32 - (a ^ (MOST if a >> 31 else 0)).bit_length() if a not in (0, MOST) else MOST,
+    ),
+    "add.u16x2": (2, lambda a, b: (a + b & 0xFFFF) | (a >> 16) + (b >> 16) << 16 & MOST),
+    "max.relu.s32": (2, lambda a, b: max(signed(a), signed(b), 0)),
     "bfe.u32": (3, lambda a, b, c: field(a, b, c, fills=False)),
     "bfe.s32": (3, lambda a, b, c: field(a, b, c, fills=True)),
     "bfi.b32": (4, inserted),
@@ -137,14 +218,19 @@ def source() -> str:
     lines = []
     for op, (count, _) in OPERATIONS.items():
         places = ", ".join(f"%{at + 1}" for at in range(count))
+        text = op if "%" in op else f"{op} %0, {places}"
         given = ", ".join(f'"r"(x[{at}])' for at in range(count))
-        lines.append(
-            f'asm volatile("{op} %0, {places};" : "=r"(r) : {given}); out[k++ * n + i] = r;'
-        )
+        lines.append(f'asm volatile("{text};" : "=r"(r) : {given}); out[k++ * n + i] = r;')
     for table in (0x96, 0x1B, 0x00, 0xFF):
         given = '"r"(x[0]), "r"(x[1]), "r"(x[2])'
         lines.append(f'asm("lop3.b32 %0, %1, %2, %3, {table};" : "=r"(r) : {given});')
         lines.append("out[k++ * n + i] = r;")
+    for table in (0x96, 0x1B):  # as an operand, and with a predicate
+        given = f'"r"(x[0]), "r"(x[1]), "r"(x[2]), "n"({table})'
+        lines.append(
+            '{ asm("{ .reg .pred p, q; setp.eq.u32 q, %1, 0; lop3.or.b32 %0|p, %1, %2, %3, %4, q; '
+            f'@p not.b32 %0, %0; }}" : "=r"(r) : {given}); out[k++ * n + i] = r; }}'
+        )
     return """
         __global__ void all(const unsigned *in, unsigned *out, int n)
         {
@@ -171,11 +257,25 @@ def test_instructions(device):
     rows = [[int(value) for value in row] for row in x]
     expected = [[function(*row[:count]) for row in rows] for count, function in OPERATIONS.values()]
     expected += [[looked_up(t, *row[:3]) for row in rows] for t in (0x96, 0x1B, 0x00, 0xFF)]
+    for t in (0x96, 0x1B):
+        words = [looked_up(t, *row[:3]) for row in rows]
+        pairs = zip(words, rows, strict=True)
+        expected.append([~word & MOST if word or not row[0] else word for word, row in pairs])
     lanes = [i % 32 for i in range(len(rows))]
     expected += [lanes, [(lane + row[0] & MOST) ^ 5 for lane, row in zip(lanes, rows, strict=True)]]
     out = td.zeros((len(expected), len(rows)), dtype=td.uint32, device=device)
     td.cuda_module(source()).all[4, 32](td.asarray(x, device=device), out, len(rows))
-    names = [*OPERATIONS, "lop3 0x96", "lop3 0x1b", "lop3 0", "lop3 0xff", "laneid", "two"]
+    names = [
+        *OPERATIONS,
+        "lop3 0x96",
+        "lop3 0x1b",
+        "lop3 0",
+        "lop3 0xff",
+        "or",
+        "or",
+        "laneid",
+        "two",
+    ]
     for name, found, wanted in zip(names, out.tolist(), expected, strict=True):
         assert found == wanted, name
 
@@ -516,7 +616,7 @@ def test_branches(device):
     [
         ('asm("add.u32 %0, %1;" : "=r"(r) : "r"(r));', "add.u32 takes 3 operands"),
         ('asm("L: add.u32 %0, %0, 1; bra M;" : "+r"(r));', "its text has no label M"),
-        ('asm("brx.idx %0, L;" :: "r"(r));', "brx.idx is not among the instructions"),
+        ('asm("brx.idx %0, L;" :: "r"(r));', "brx.idx branches to a label by number"),
         ('[&] { asm("exit;"); }();', "exit and ret end a thread in inline PTX of the kernel"),
         ('asm("@p add.u32 %0, %1, %1;" : "=r"(r) : "r"(r));', "p is not a predicate"),
         ('asm("mov.u32 %0, %smid;" : "=r"(r));', "%smid is not translated"),
@@ -534,3 +634,142 @@ def test_other_instructions_are_refused(text, message):
     ).kernel("k")
     with pytest.raises(td.errors.CompileError, match=message):
         kernel.source("ir")
+
+
+SMALL_FLOATS = """
+__global__ void small_floats(const float *in, unsigned *out, int n)
+{
+    int i = threadIdx.x;
+    if (i >= n) return;
+    float x = in[i], y = in[n + i];
+    unsigned a, b, r;
+    asm("cvt.rn.relu.f16x2.f32 %0, %1, %2;" : "=r"(out[i]) : "f"(x), "f"(y));
+    asm("cvt.rn.satfinite.bf16x2.f32 %0, %1, %2;" : "=r"(out[n + i]) : "f"(x), "f"(y));
+    asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(a) : "f"(x), "f"(y));
+    asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(b) : "f"(y), "f"(1.0f));
+    asm("add.sat.f16x2 %0, %1, %2;" : "=r"(r) : "r"(a), "r"(b)); out[2 * n + i] = r;
+    asm("max.NaN.f16x2 %0, %1, %2;" : "=r"(r) : "r"(a), "r"(b)); out[3 * n + i] = r;
+    asm("{ .reg .pred p, q; setp.lt.f16x2 p|q, %1, %2; selp.u32 %0, 1, 0, p;"
+        "@q add.u32 %0, %0, 2; }" : "=r"(r) : "r"(a), "r"(b));
+    out[4 * n + i] = r;
+    asm("{ .reg .pred p, q; testp.subnormal.f32 p, %1; testp.normal.f32 q, %1;"
+        "selp.u32 %0, 1, 0, p; @q add.u32 %0, %0, 2; }" : "=r"(r) : "f"(x));
+    out[5 * n + i] = r;
+    asm("min.NaN.f32 %0, %1, %2;" : "=f"(x) : "f"(in[i]), "f"(y));
+    out[6 * n + i] = __float_as_uint(x);
+    asm("max.xorsign.abs.f32 %0, %1, %2;" : "=f"(x) : "f"(in[i]), "f"(y));
+    out[7 * n + i] = __float_as_uint(x);
+    asm("{ .reg .b16 h; cvt.rn.bf16.s32 h, %1; mov.b32 %0, {h, h}; }"
+        : "=r"(r) : "r"((int)(in[i] * 1000001.0f)));
+    out[8 * n + i] = r;
+    asm("{ .reg .b16 h; cvt.rn.f16.f32 h, %1; cvt.rpi.f16.f16 h, h; mov.b32 %0, {h, h}; }"
+        : "=r"(r) : "f"(y));
+    out[9 * n + i] = r;
+}
+"""
+
+
+def test_floats_of_16_bits_and_special_values(device):
+    rng = np.random.default_rng()
+    x, y = rng.normal(0, 3, (2, 40)).astype(np.float32)
+    x[:6] = [np.nan, 0.25, np.inf, -np.inf, 1e-40, 7e4]
+    y[:6] = [1.0, np.nan, -2.0, 0.5, -0.0, 3.5]
+    with np.errstate(over="ignore"):
+        high, low = (one.astype(np.float16) for one in (x, y))
+    out = td.zeros((10, 40), dtype=td.uint32, device=device)
+    td.cuda_module(SMALL_FLOATS).small_floats[1, 64](
+        td.asarray(np.stack([x, y]), device=device), out, 40
+    )
+    got = out.numpy()
+
+    def two(row):
+        pairs = [(got[row] >> by).astype(np.uint16).view(np.float16) for by in (16, 0)]
+        return np.stack(pairs).astype(np.float32)
+
+    one = np.ones(40, np.float16)
+    with np.errstate(all="ignore"):
+        pair = np.stack([high, low]).astype(np.float32)
+        np.testing.assert_array_equal(two(0), np.where(pair < 0, 0, pair))
+        sums = np.stack([high + low, low + one])
+        sums = np.where(np.isnan(sums), 0, np.clip(sums, 0, 1)).astype(np.float32)
+        np.testing.assert_array_equal(two(2), sums)
+        np.testing.assert_array_equal(two(3), np.maximum([high, low], [low, one]))
+        np.testing.assert_array_equal(got[4], (low < one) * 1 + (high < low) * 2)
+        bits = x.view(np.uint32)
+        exponent = bits >> 23 & 255
+        normal = (exponent > 0) & (exponent < 255)
+        subnormal = (exponent == 0) & (bits << 9 != 0)
+        np.testing.assert_array_equal(got[5], subnormal * 1 + normal * 2)
+        least = np.minimum(x, y)
+        small = (np.abs(least) < 1e-37) & (least != 0)  # which devices may take for zeros
+        found = got[6].view(np.float32)
+        np.testing.assert_array_equal(found[~small], least[~small])
+        most = np.fmax(np.abs(x), np.abs(y)) * np.sign(np.copysign(1, x) * np.copysign(1, y))
+        np.testing.assert_array_equal(got[7].view(np.float32), most.astype(np.float32))
+        finite = np.isfinite(x) & (np.abs(x) < 2000)
+        whole = (x * np.float32(1000001)).astype(np.int64)[finite]
+        exact = (got[8][finite] << 16).astype(np.uint32).view(np.float32).astype(np.float64)
+        unit = 2.0 ** (np.floor(np.log2(np.maximum(np.abs(whole), 1))) - 7)
+        assert (np.abs(exact - whole) <= unit / 2).all()
+        np.testing.assert_array_equal(two(9)[1], np.ceil(low).astype(np.float32))
+        largest = np.uint32(0x7F7F)
+        assert got[1][2] >> 16 == largest
+        assert got[1][3] >> 16 == largest | 0x8000
+
+
+MORE_MEMORY = """
+__global__ void more_memory(const unsigned *in, unsigned *out, int n)
+{
+    __shared__ unsigned s[64];
+    __shared__ unsigned long long barrier;
+    int i = threadIdx.x;
+    unsigned r[8], x = in[i], p;
+    unsigned own = (unsigned)__cvta_generic_to_shared(s + i), other, rank;
+    unsigned words = (unsigned)__cvta_generic_to_shared(&barrier);
+    asm("mapa.shared::cluster.u32 %0, %1, 0;" : "=r"(other) : "r"(own));
+    asm("getctarank.shared::cluster.u32 %0, %1;" : "=r"(rank) : "r"(own));
+    if (i == 0) asm volatile("mbarrier.init.shared.b64 [%0], 1;" :: "r"(words));
+    __syncthreads();
+    asm volatile("st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.u32 [%0], %1, [%2];"
+                 :: "r"(other), "r"(x + rank), "r"(words) : "memory");
+    __syncthreads();
+    out[i] = s[(i + 1) % 32];
+    asm volatile("ld.global.v8.u32 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8];"
+        : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]), "=r"(r[4]), "=r"(r[5]), "=r"(r[6]),
+          "=r"(r[7]) : "l"(in + 8 * (i % 4)));
+    out[n + i] = r[i % 8];
+    asm volatile("st.global.v8.u32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8};"
+        :: "l"(out + 2 * n + 8 * (i % 4)), "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3]), "r"(r[4]),
+           "r"(r[5]), "r"(r[6]), "r"(r[7]));
+    unsigned clamp = in[40];
+    asm volatile("{ .reg .pred q; shfl.sync.down.b32 %0|q, %2, 3, %3, -1; selp.u32 %1, 1, 0, q; }"
+                 : "=r"(r[0]), "=r"(p) : "r"(x), "r"(clamp));
+    out[3 * n + i] = r[0];
+    out[4 * n + i] = p;
+    unsigned long long two = (unsigned long long)__float_as_uint((float)x) << 32;
+    two |= __float_as_uint(2.0f);
+    asm("fma.rn.f32x2 %0, %0, %0, %1;" : "+l"(two) : "l"(two));
+    out[5 * n + i] = (unsigned)two;
+    out[6 * n + i] = (unsigned)(two >> 32);
+    asm("{ .reg .pred q; isspacep.global q, %1; selp.u32 %0, 1, 0, q; }" : "=r"(r[0]) : "l"(in));
+    out[7 * n + i] = r[0];
+}
+"""
+
+
+def test_clusters_of_one_block_and_wide_vectors(device):
+    x = np.random.default_rng().integers(0, 1000, 48).astype(np.uint32)
+    x[40] = 7 | 24 << 8  # segments of eight lanes
+    out = td.zeros((8, 32), dtype=td.uint32, device=device)
+    td.cuda_module(MORE_MEMORY).more_memory[1, 32](td.asarray(x, device=device), out, 32)
+    got, lane = out.numpy(), np.arange(32)
+    assert (got[0] == x[(lane + 1) % 32]).all()
+    assert (got[1] == x[8 * (lane % 4) + lane % 8]).all()
+    assert (got[2] == x[:32]).all()
+    inside = lane % 8 + 3 <= 7
+    assert (got[3] == x[np.where(inside, lane + 3, lane)]).all()
+    assert (got[4] == inside).all()
+    assert (got[5].view(np.float32) == 6).all()
+    value = x[:32].astype(np.float32)
+    assert (got[6].view(np.float32) == value * value + value).all()
+    assert (got[7] == 1).all()

@@ -135,7 +135,8 @@ def test_counts(device):
     ("text", "message"),
     [
         ("wgmma.fence.sync.aligned;", "wgmma.fence.sync.aligned multiplies tiles by units"),
-        ("barrier.cluster.arrive;", "waits for a cluster of blocks"),
+        ("bar.arrive 1, 64;", "arrives where others wait"),
+        ("tex.2d.v4.f32.f32 {%0, %0, %0, %0}, [%1, {%2, %3}];", "use tex2D"),
         ("cp.async.bulk.tensor.1d.shared::cluster.global [p], [q, {r}], [s];", "a tensor map"),
     ],
 )

@@ -132,7 +132,7 @@ def parts_for(texts: Sequence[str], asked: set[str], included: set[str]) -> list
         wanted.add("compare.cuh")
     if "asm" in texts:
         wanted.add("ptx.cuh")
-        if any("f16" in text for text in texts if text[:1] == '"'):
+        if any("f16" in text or ".e" in text for text in texts if text[:1] == '"'):
             wanted.add("ptx_halves.cuh")
         if any("mbarrier" in text or "bulk" in text for text in texts if text[:1] == '"'):
             wanted.add("mbarrier.cuh")

@@ -21,6 +21,8 @@ _LIMITS = {"8": (-128, 127, 255), "16": (-32768, 32767, 65535)}
 
 def cvt(r: Registers, one: Instruction) -> str:
     parts = [part for part in one.parts[1:] if part != "ftz"]
+    if parts[:1] == ["pack"]:
+        return _packed(r, one, parts[1:])
     to, *given = take(one, 2, 3)
     if len(parts) < 2:
         raise NotTranslated(f"{one.name} is not translated")
@@ -58,46 +60,94 @@ def _converted(value: str, words: list[str], target: str, source: str) -> str | 
         made = f"__{letter}2{_NAMES[wide]}_{_TO_INTEGER[mode]}({value})"
         return made if wide == target else _clamped(made, target, wide)
     if _is_integer(source):
-        if mode not in _MODES or target == "bf16":
+        if mode not in _MODES:
             return None
+        if target == "bf16":
+            wide = "long long" if source[0] == "s" else "unsigned long long"
+            return f"__treadle_bfloat16_of(({wide}){value})" if mode == "rn" else None
         letter = {"f32": "float", "f64": "double", "f16": "float"}[target]
         wide = source if source in _NAMES else f"{source[0]}32"
         if target == "f64" and wide.endswith("32"):
             return f"(double){value}"
         made = f"__{_NAMES[wide]}2{letter}_{_MODES[mode]}({value})"
         return made if target != "f16" else f"__float2half_rn({made})" if mode == "rn" else None
-    if mode in _TO_INTEGER:  # rounded to an integer that stays a floating-point number
-        if target != source or target not in ("f32", "f64"):
+    if mode in _TO_INTEGER:
+        whole = _rounded(value, mode, target) if target == source else None
+        if whole is None:
             return None
-        name = {"rni": "rint", "rzi": "trunc", "rmi": "floor", "rpi": "ceil"}[mode]
-        value = f"{name}{'f' if target == 'f32' else ''}({value})"
+        value = whole
     elif target in ("f16", "bf16") and source == "f32":
         if mode not in _MODES:
             return None
-        name = "half" if target == "f16" else "bfloat16"
-        value = f"__float2{name}_{_MODES[mode]}({value})"
-        if "relu" in words:
-            value = f"__hmax({value}, {'__float2' + name}(0.0f))"
+        value = _half_of(value, target, words, mode, saturated)
+        saturated = False
     elif target == "f32" and source == "f64":
         if mode not in _MODES:
             return None
         value = f"__double2float_{_MODES[mode]}({value})"
+    elif target in ("f16", "bf16") and source == "f64":
+        if mode != "rn":
+            return None
+        value = f"__double2{'half' if target == 'f16' else 'bfloat16'}({value})"
     elif target in ("f32", "f64"):
         value = f"({CPP_TYPES[target]}){value if source != 'bf16' else '(float)' + value}"
     else:
         return None
+    if saturated and target == "f64":
+        return f"fmin(fmax({value}, 0.0), 1.0)"
     if saturated:
         return f"__saturatef({value})" if target == "f32" else None
     return value
 
 
+def _rounded(value: str, mode: str, type: str) -> str | None:
+    """Rounded to an integer that stays a floating-point number."""
+    name = {"rni": "rint", "rzi": "trunc", "rmi": "floor", "rpi": "ceil"}[mode]
+    if type in ("f16", "bf16"):
+        return f"({CPP_TYPES[type]}){name}f((float){value})"
+    return f"{name}{'f' if type == 'f32' else ''}({value})" if type in ("f32", "f64") else None
+
+
+def _half_of(value: str, target: str, words: list[str], mode: str, saturated: bool) -> str:
+    """A float as one of 16 bits."""
+    if "satfinite" in words:
+        value = f"__treadle_finite_{target}({value})"
+    if saturated:
+        value = f"__saturatef({value})"
+    value = f"__float2{'half' if target == 'f16' else 'bfloat16'}_{_MODES[mode]}({value})"
+    return f"__treadle_relu({value})" if "relu" in words else value
+
+
+def _packed(r: Registers, one: Instruction, words: list[str]) -> str:
+    """`cvt.pack.sat`: two integers in narrow types, below what a third operand has."""
+    to, a, b, *more = take(one, 3, 4)
+    if len(words) not in (3, 4) or words[0] != "sat" or words[2] != "s32":
+        raise NotTranslated(f"{one.name} is not translated")
+    kind, bits = words[1][0], int(words[1][1:])
+    if kind not in "us" or bits not in (2, 4, 8, 16) or bool(more) != (bits != 16):
+        raise NotTranslated(f"{one.name} is not translated")
+    low = -(1 << bits - 1) if kind == "s" else 0
+    high = (1 << bits - (kind == "s")) - 1
+    mask = (1 << bits) - 1
+    upper, lower = (
+        f"((unsigned int)min(max({r.value(each, 's32')}, {low}), {high}) & {mask}u)"
+        for each in (a, b)
+    )
+    rest = f"{r.value(more[0], 'b32')} << {2 * bits}u | " if more else ""
+    return r.assign(to, "b32", f"{rest}{upper} << {bits}u | {lower}")
+
+
 def _clamped(value: str, target: str, source: str) -> str | None:
     """An integer in the range of another type."""
     size, own = int(target[1:]), int(source[1:])
+    if size == 64:
+        if target[0] == source[0] or (target[0] == "s" and own < 64):
+            return f"({CPP_TYPES[target]}){value}"
+        if target == "u64":
+            return f"({value} < 0 ? 0ull : (unsigned long long){value})"
+        return f"({value} >> 63 ? 0x7fffffffffffffffll : (long long){value})"
     low = -(1 << size - 1) if target[0] == "s" else 0
     high = (1 << size - (target[0] == "s")) - 1
-    if size == 64 or own > 64:
-        return None
     suffix = "ll" if source[0] == "s" else "ull"
     smallest = f"{value} < {low}{suffix} ? {low}{suffix} : " if source[0] == "s" else ""
     return f"({smallest}{value} > {high}{suffix} ? {high}{suffix} : {value})"
@@ -113,19 +163,19 @@ def _narrowed(
     given: Sequence[Argument],
 ) -> str:
     """Conversions of pairs, whose first operand is the upper one, and to tf32."""
-    relu, kept = "relu" in words, [word for word in words if word not in ("relu", "satfinite")]
+    kept = [word for word in words if word not in ("relu", "satfinite")]
+    if "satfinite" in words and target == "tf32":
+        raise NotTranslated(f"{one.name} is not translated")
     match target, source:
         case "tf32", "f32" if kept in (["rna"], ["rn"]):
             value = r.value(given[0], "f32")
             return r.assign(to, "u32", f"__treadle_tf32_{kept[0]}({value})")
         case "f16x2" | "bf16x2", "f32" if len(given) == 2 and kept in (["rn"], ["rz"]):
-            name = "half" if target == "f16x2" else "bfloat16"
-            suffix = "ushort"
+            half = target.removesuffix("x2")
+            bits = {"f16": "__half_as_ushort", "bf16": "__bfloat16_as_ushort"}[half]
             parts = [
-                f"__{name}_as_{suffix}(__float2{name}_{kept[0]}("
-                + (f"fmaxf({value}, 0.0f)" if relu else value)
-                + "))"
-                for value in (r.value(each, "f32") for each in given)
+                f"{bits}({_half_of(r.value(each, 'f32'), half, words, kept[0], False)})"
+                for each in given
             ]
             return r.assign(to, "u32", f"(unsigned int){parts[0]} << 16 | {parts[1]}")
         case "e4m3x2" | "e5m2x2", "f32" if len(given) == 2 and "satfinite" in words:
@@ -135,13 +185,23 @@ def _narrowed(
                 for value in (r.value(each, "f32") for each in given)
             ]
             return r.assign(to, "u16", f"{parts[0]} << 8 | {parts[1]}")
+        case "e4m3x2" | "e5m2x2", "f16x2" | "bf16x2" if "satfinite" in words:
+            kind, value = f"__NV_{target[:4].upper()}", r.value(given[0], source)
+            parts = [
+                f"(unsigned int)__nv_cvt_float_to_fp8((float){value}.{at}, __NV_SATFINITE, {kind})"
+                for at in "yx"
+            ]
+            return r.assign(to, "u16", f"{parts[0]} << 8 | {parts[1]}")
         case "f16x2", "e4m3x2" | "e5m2x2":
             kind, value = f"__NV_{source[:4].upper()}", r.value(given[0], "u16")
             parts = [
                 f"(unsigned int)__nv_cvt_fp8_to_halfraw((unsigned char)({value} >> {by}), {kind}).x"
                 for by in (8, 0)
             ]
-            return r.assign(to, "u32", f"{parts[0]} << 16 | {parts[1]}")
+            made = f"{parts[0]} << 16 | {parts[1]}"
+            if "relu" in words:
+                made = f"__treadle_bits_of(__treadle_relu(__treadle_as_half2({made})))"
+            return r.assign(to, "u32", made)
     raise NotTranslated(f"{one.name} is not translated")
 
 

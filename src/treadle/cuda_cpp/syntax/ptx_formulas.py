@@ -64,6 +64,19 @@ _ALL = f"{_INTEGERS} f16 bf16 f16x2 bf16x2 f32 f64"
 _LENGTH, _PLACE = "({2} & 255u)", "({1} & 255u)"
 _END = f"({_PLACE} + {_LENGTH} > {{N}}u ? {{N}}u : {_PLACE} + {_LENGTH})"
 _MASK = "(({3} & 255u) >= {N}u ? ~({U})0 : (({U})1 << ({3} & 255u)) - 1u)"
+_NARROW = {
+    ("u32", 8): "unsigned char",
+    ("s32", 8): "signed char",
+    ("u32", 16): "unsigned short",
+    ("s32", 16): "short",
+}
+_EXTENDED = {"clamp": "{1}", "wrap": "({1} & 31u)"}
+_HIGH_24 = {  # bits 16 to 47 of a product of 24 bits
+    "u32": "(long long)({0} & 0xffffffu) * ({1} & 0xffffffu) >> 16",
+    "s32": "(long long)((int)({0} << 8) >> 8) * ((int)({1} << 8) >> 8) >> 16",
+}
+_FINITE_32 = "(__float_as_uint({0}) >> 23 & 255u)"
+_FINITE_64 = "((unsigned long long)__double_as_longlong({0}) >> 52 & 2047ull)"
 _SELECTED = "__byte_perm({0}, {1}, {2} & 0x7777u)"
 # What a mode of prmt selects, by the last two bits of its last operand.
 _MODES = {
@@ -95,6 +108,13 @@ _ROWS: tuple[tuple[str, str, str, str, str], ...] = (
     ("mul24.lo", "s32", "__mul24({0}, {1})", "TT", "T"),
     ("mad24.lo", "u32", "__umul24({0}, {1}) + {2}", "TTU", "U"),
     ("mad24.lo", "s32", "(unsigned int)__mul24({0}, {1}) + {2}", "TTU", "U"),
+    ("mul24.hi", "u32", f"(unsigned int)({_HIGH_24['u32']})", "uu", "u"),
+    ("mul24.hi", "s32", f"(int)({_HIGH_24['s32']})", "uu", "T"),
+    *(("mad24.hi", type, f"(unsigned int)({text}) + {{2}}", "uuu", "u")
+      for type, text in _HIGH_24.items()),
+    ("mad24.hi.sat", "s32", f"__treadle_add_saturated((int)({_HIGH_24['s32']}), (int){{2}})", "uuu",
+     "T"),
+    ("mad.hi.sat", "s32", "__treadle_add_saturated(__mulhi({0}, {1}), {2})", "TTT", "T"),
     ("sad", "u16 u32 u64", "({0} < {1} ? {1} - {0} : {0} - {1}) + {2}", "TTT", "T"),
     ("sad", "s16 s32 s64", "({0} < {1} ? {1} - ({U}){0} : {0} - ({U}){1}) + {2}", "TTU", "U"),
     ("div", f"{_UNSIGNED} {_SIGNED}", "{0} / {1}", "TT", "T"),
@@ -132,6 +152,16 @@ _ROWS: tuple[tuple[str, str, str, str, str], ...] = (
     ("bfind", "u64", "(unsigned int)(63 - __clzll((long long){0}))", "T", "u"),
     ("bfind", "s64", "(unsigned int)(63 - __clzll({0} ^ ({0} >> 63)))", "T", "u"),
     ("bfind.shiftamt", "u32", "({0} == 0u ? ~0u : (unsigned int)__clz((int){0}))", "T", "u"),
+    ("bfind.shiftamt", "s32", "({0} == 0 || {0} == -1 ? ~0u : (unsigned int)__clz({0} ^ ({0} >> "
+     "31)))", "T", "u"),
+    ("bfind.shiftamt", "u64", "({0} == 0ull ? ~0u : (unsigned int)__clzll((long long){0}))", "T",
+     "u"),
+    ("bfind.shiftamt", "s64", "({0} == 0ll || {0} == -1ll ? ~0u : (unsigned int)__clzll({0} ^ ({0} "
+     ">> 63)))", "T", "u"),
+    *((f"szext.{mode}", "u32", f"({by} > 31u ? {{0}} : {{0}} & ((1u << ({by} & 31u)) - 1u))", "uu",
+       "u") for mode, by in _EXTENDED.items()),
+    *((f"szext.{mode}", "s32", f"({by} == 0u ? 0 : {by} > 31u ? (int){{0}} : (int)({{0}} << (32u - "
+       f"{by})) >> (32u - {by}))", "uu", "T") for mode, by in _EXTENDED.items()),
     ("bfe", "u32 u64", f"({_PLACE} > {{L}}u || {_LENGTH} == 0u ? ({{U}})0 : {_LENGTH} > {{L}}u ? "
      f"{{0}} >> {_PLACE} : ({{0}} >> {_PLACE}) & ((({{U}})1 << {_LENGTH}) - 1u))", "Tuu", "T"),
     ("bfe", "s32 s64", f"({_LENGTH} == 0u ? ({{T}})0 : {_PLACE} > {{L}}u ? {{0}} >> {{L}} : "
@@ -149,6 +179,20 @@ _ROWS: tuple[tuple[str, str, str, str, str], ...] = (
       for mode, (a, b, c, d) in _MODES.items()),
     ("dp4a.u32", "u32", "__dp4a({0}, {1}, {2})", "TTT", "T"),
     ("dp4a.s32", "s32", "__dp4a({0}, {1}, {2})", "TTT", "T"),
+    *((f"dp4a.{a}", b, " + ".join(["{2}", *(
+        f"(unsigned int)(({_NARROW[a, 8]})({{0}} >> {at}u) * ({_NARROW[b, 8]})({{1}} >> {at}u))"
+        for at in (0, 8, 16, 24)
+      )]), "uuu", "u") for a, b in (("u32", "s32"), ("s32", "u32"))),
+    *((f"dp2a.{half}.{a}", b, " + ".join(["{2}", *(
+        f"(unsigned int)(({_NARROW[a, 16]})({{0}} >> {16 * at}u) * ({_NARROW[b, 8]})({{1}} >> "
+        f"{8 * at + start}u))" for at in (0, 1)
+      )]), "uuu", "u")
+      for half, start in (("lo", 0), ("hi", 16)) for a in ("u32", "s32") for b in ("u32", "s32")),
+    *((f"{name}", f"{letter}16x2", f"__v{function}2({{0}}, {{1}})", "uu", "u")
+      for letter in "us"
+      for name, function in (("add", "add"), ("min", f"min{letter}"), ("max", f"max{letter}"))),
+    *((f"{name}.relu", "s32", f"max({name}({{0}}, {{1}}), 0)", "TT", "T")
+      for name in ("min", "max")),
     ("fns", "b32", "__fns({0}, {1}, (int){2})", "TTT", "T"),
     ("bmsk.clamp", "b32", "({0} > 31u ? 0u : ({1} > 31u ? ~0u : (1u << {1}) - 1u) << {0})", "TT",
      "T"),
@@ -199,6 +243,21 @@ _ROWS: tuple[tuple[str, str, str, str, str], ...] = (
         ("finite", "isfinite({0})"), ("infinite", "isinf({0})"), ("number", "!isnan({0})"),
         ("notanumber", "isnan({0})"),
     )),
+    *((f"testp.{kind}", type, text, "T", "p")
+      for type, exponent, most, zero in (("f32", _FINITE_32, "255u", "0.0f"),
+                                         ("f64", _FINITE_64, "2047ull", "0.0"))
+      for kind, text in (
+        ("normal", f"{exponent} != 0 && {exponent} != {most}"),
+        ("subnormal", f"{exponent} == 0 && " + (
+          "(__float_as_uint({0}) & 0x7fffffu) != 0u" if type == "f32" else
+          "((unsigned long long)__double_as_longlong({0}) & 0xfffffffffffffull) != 0ull"
+        )),
+      )),
+    *((f"{name}.NaN", "f32", f"(isnan({{0}}) || isnan({{1}}) ? __uint_as_float(0x7fffffffu) : "
+       f"f{name}f({{0}}, {{1}}))", "TT", "T") for name in ("min", "max")),
+    *((f"{name}.xorsign.abs", "f32", f"copysignf(f{name}f(fabsf({{0}}), fabsf({{1}})), "
+       "__uint_as_float(__float_as_uint({0}) ^ __float_as_uint({1})))", "TT", "T")
+      for name in ("min", "max")),
     *((name, types, f"{function}{ending}({operands})", letters, "T")
       for types, ending in ((_HALVES, ""), (_PAIRS, "2"))
       for name, function, operands, letters in (
@@ -209,6 +268,17 @@ _ROWS: tuple[tuple[str, str, str, str, str], ...] = (
         ("abs", "__habs", "{0}", "T"), ("min", "__hmin", "{0}, {1}", "TT"),
         ("max", "__hmax", "{0}, {1}", "TT"),
     )),
+    *((f"{name}{ending}", types, text.format(f"{function}{pair}({operands})"), letters, "T")
+      for types, pair in ((_HALVES, ""), (_PAIRS, "2"))
+      for name, function, operands, letters in (
+        ("add", "__hadd", "{0}, {1}", "TT"), ("add.rn", "__hadd", "{0}, {1}", "TT"),
+        ("sub", "__hsub", "{0}, {1}", "TT"), ("sub.rn", "__hsub", "{0}, {1}", "TT"),
+        ("mul", "__hmul", "{0}, {1}", "TT"), ("mul.rn", "__hmul", "{0}, {1}", "TT"),
+        ("fma.rn", "__hfma", "{0}, {1}, {2}", "TTT"),
+      )
+      for ending, text in ((".sat", "__treadle_saturated({})"), (".relu", "__treadle_relu({})"))),
+    *((f"{name}.NaN", types, f"__treadle_{name}_nan({{0}}, {{1}})", "TT", "T")
+      for types in (_HALVES, _PAIRS) for name in ("min", "max")),
     ("ex2.approx", _HALVES, "({T})exp2f((float){0})", "T", "T"),
     ("tanh.approx", _HALVES, "({T})tanhf((float){0})", "T", "T"),
     ("ex2.approx", _PAIRS, "__treadle_exp2({0})", "T", "T"),

@@ -6,7 +6,7 @@ Each function returns the C++ statements of an instruction, with the registers i
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from treadle.cuda_cpp.syntax.ptx_conversions import cvt, cvta
 from treadle.cuda_cpp.syntax.ptx_formulas import CPP_TYPES, comparison, formula, lookup
@@ -14,41 +14,26 @@ from treadle.cuda_cpp.syntax.ptx_matrices import matrices, mma, movmatrix
 from treadle.cuda_cpp.syntax.ptx_memory import atomic, copy, load, mbarrier, store
 from treadle.cuda_cpp.syntax.ptx_text import (
     LANE,
+    Argument,
     Instruction,
     NotTranslated,
     Registers,
     take,
 )
+from treadle.cuda_cpp.syntax.ptx_video import video
 
 
 def translated(r: Registers, one: Instruction) -> str:
     """The C++ statements of an instruction. Raises NotTranslated."""
     base = one.parts[0]
-    if base in _WITHOUT_EFFECT or one.name in _WITHOUT_EFFECT:
+    if base in WITHOUT_EFFECT or one.name in WITHOUT_EFFECT:
         return ""
-    handler = _HANDLERS.get(base)
+    handler = HANDLERS.get(base)
     made = None if handler is None else handler(r, one)
     return _by_formula(r, one) if made is None else made
 
 
-_REFUSED = {
-    **dict.fromkeys(("wgmma", "tcgen05"), "multiplies tiles by units that one generation of cards "
-                    "has: use mma.sync"),
-    "tensormap": "changes a tensor map, which only the host of a CUDA program makes",
-    "mapa": "finds memory of another block of a cluster, and each block is one by itself here",
-    "clusterlaunchcontrol": "takes work of other clusters, and each block is one by itself here",
-    "call": "calls a function by its name in PTX: call one of C++",
-}  # fmt: skip
-
-
 def _by_formula(r: Registers, one: Instruction) -> str:
-    if one.parts[0] in _REFUSED:
-        raise NotTranslated(f"{one.name} {_REFUSED[one.parts[0]]}")
-    if one.parts[:2] == ("barrier", "cluster"):
-        raise NotTranslated(
-            f"{one.name} waits for a cluster of blocks, and each block is one by itself here: use "
-            "barrier.sync"
-        )
     found = formula(list(one.parts))
     if found is None:
         raise NotTranslated(f"{one.name} is not among the instructions that are translated")
@@ -65,12 +50,29 @@ def _by_formula(r: Registers, one: Instruction) -> str:
 
 
 def _lop3(r: Registers, one: Instruction) -> str:
-    to, a, b, c, table = take(one, 5)
+    to, a, b, c, table, *more = take(one, 5, 6)
+    joined = {"or": "||", "and": "&&"}.get(one.parts[1]) if more else None
+    if (
+        one.parts[-1] != "b32"
+        or len(one.parts) != (3 if joined else 2)
+        or bool(more) != bool(joined)
+    ):
+        raise NotTranslated(f"{one.name} is not translated")
     found = re.fullmatch(r"(\d+|0[xX][0-9a-fA-F]+)U?", table.text)
-    if found is None or one.parts[1:] != ("b32",):
-        raise NotTranslated("lop3 with a table that is not a number in the text is not translated")
     names = [r.value(each, "b32") for each in (a, b, c)]
-    return r.assign(to, "b32", lookup(int(found[1], 0), names))
+    if found is not None:
+        text = lookup(int(found[1], 0), names)
+    else:  # an operand, which is a constant
+        bits = r.value(table, "u32")
+        text = " | ".join(
+            f"(({bits} >> {at}u & 1u) != 0u ? {lookup(1 << at, names)} : 0u)" for at in range(8)
+        )
+    if joined is None:
+        return r.assign(to, "b32", text)
+    made = r.fresh()
+    word, holds = to.parts if to.parts else (to, Argument("_"))
+    lines = f"unsigned int {made} = {text};" + r.assign(word, "b32", made)
+    return lines + r.assign(holds, "pred", f"({made} != 0u) {joined} {r.value(more[0], 'pred')}")
 
 
 def _mov(r: Registers, one: Instruction) -> str | None:
@@ -139,25 +141,40 @@ def _sum(r: Registers, one: Instruction) -> str | None:
     return lines + r.assign(to, type, name)
 
 
+def _of_two_floats(r: Registers, one: Instruction) -> str | None:
+    """Arithmetic of two floats in a register of 64 bits."""
+    if one.parts[-1] != "f32x2":
+        return None
+    mode = next((w for w in one.parts[1:] if w in ("rn", "rz", "rm", "rp")), "rn")
+    parts = (one.parts[0], mode, "f32")
+    found = formula(list(parts))
+    to, *given = one.arguments
+    if (
+        found is None
+        or set(one.parts[1:-1]) - {mode, "ftz"}
+        or len(given) != len(found[0].operands)
+    ):
+        raise NotTranslated(f"{one.name} is not translated")
+    words = [r.value(each, "b64") for each in given]
+    halves = [
+        found[0].filled(
+            "f32", [f"__uint_as_float((unsigned int)({word} >> {by}u))" for word in words]
+        )
+        for by in (0, 32)
+    ]
+    low, high = (f"(unsigned long long)__float_as_uint({half})" for half in halves)
+    return r.assign(to, "b64", f"{high} << 32u | {low}")
+
+
+def _arithmetic(r: Registers, one: Instruction) -> str | None:
+    made = _of_two_floats(r, one)
+    return _sum(r, one) if made is None else made
+
+
 FORMULA_OF_HALF = {
     ("lo", "u32"): "{0} * {1}", ("hi", "u32"): "__umulhi({0}, {1})",
     ("lo", "u64"): "{0} * {1}", ("hi", "u64"): "__umul64hi({0}, {1})",
 }  # fmt: skip
-
-
-def _video(r: Registers, one: Instruction) -> str | None:
-    """`vshl` and `vshr` of whole words with an addition."""
-    if one.parts[1:4] + one.parts[5:] != ("u32", "u32", "u32", "add") or (
-        one.parts[4] not in ("clamp", "wrap")
-    ):
-        return None
-    to, *given = take(one, 4)
-    a, b, c = (r.value(each, "u32") for each in given)
-    op = ">>" if one.parts[0] == "vshr" else "<<"
-    shifted = f"({a} {op} ({b} & 31u))"
-    if "clamp" in one.parts:
-        shifted = f"({b} > 31u ? 0u : {shifted})"
-    return r.assign(to, "u32", f"{shifted} + {c}")
 
 
 # --- predicates ----------------------------------------------------------------------------------
@@ -170,9 +187,9 @@ def _setp(r: Registers, one: Instruction) -> str:
     kinds = 2 if is_set else 1
     type, words = parts[-1], parts[1 : len(parts) - kinds]
     to, *given = take(one, 3, 4)
-    found = type in CPP_TYPES and len(words) in (1, 2) and comparison(
-        words[0], type, r.value(given[0], type), r.value(given[1], type)
-    )  # fmt: skip
+    if type in ("f16x2", "bf16x2"):
+        return _setp_of_two(r, one, words, type)
+    found = type in CPP_TYPES and len(words) in (1, 2) and _compared(r, words[0], type, given)
     if not found or len(given) != len(words) + 1:
         raise NotTranslated(f"{one.name} is not translated")
     joined = {"and": "&&", "or": "||", "xor": "!="}.get(words[-1]) if len(words) == 2 else None
@@ -190,6 +207,31 @@ def _setp(r: Registers, one: Instruction) -> str:
     return lines + "".join(r.assign(target, "pred", name) for target, name in pairs)
 
 
+def _compared(r: Registers, name: str, type: str, given: Sequence[Argument]) -> str | None:
+    """A comparison of two operands; halves are compared as floats."""
+    if type in ("f16", "bf16"):
+        left, right = (f"(float){r.value(each, type)}" for each in given[:2])
+        return comparison(name, "f32", left, right)
+    return comparison(name, type, r.value(given[0], type), r.value(given[1], type))
+
+
+def _setp_of_two(r: Registers, one: Instruction, words: list[str], type: str) -> str:
+    """`setp.CMP.f16x2 p|q, a, b`: a predicate for each half."""
+    to, a, b = take(one, 3)
+    if len(to.parts) != 2 or len(words) != 1 or one.parts[0] != "setp":
+        raise NotTranslated(f"{one.name} is not translated")
+    lines, names = "", [r.fresh(), r.fresh()]
+    for name, part in zip(names, "xy", strict=True):
+        pair = (f"(float){r.value(each, type)}.{part}" for each in (a, b))
+        text = comparison(words[0], "f32", *pair)
+        if text is None:
+            raise NotTranslated(f"{one.name} is not translated")
+        lines += f"bool {name} = {text};"
+    return lines + "".join(
+        r.assign(target, "pred", name) for target, name in zip(to.parts, names, strict=True)
+    )
+
+
 def _slct(r: Registers, one: Instruction) -> str:
     to, a, b, c = take(one, 4)
     type, by = one.parts[-2:]
@@ -204,27 +246,51 @@ _SHUFFLES = {"up": "_up", "down": "_down", "bfly": "_xor", "idx": ""}
 def _shfl(r: Registers, one: Instruction) -> str:
     to, given, by, packed, mask = take(one, 5)
     kind = one.parts[2] if one.parts[1] == "sync" and len(one.parts) == 4 else ""
-    number = re.fullmatch(r"\d+|0[xX][\da-fA-F]+", packed.text)
-    if kind not in _SHUFFLES or number is None:
-        raise NotTranslated(f"{one.name} with an operand for its width is not translated")
-    value = int(packed.text, 0)
-    width = 32 - (value >> 8 & 31)
-    if value & 31 != (0 if kind == "up" else 31) or width & (width - 1):
-        raise NotTranslated(f"{one.name} with the clamp {packed.text} is not translated")
+    if kind not in _SHUFFLES:
+        raise NotTranslated(f"{one.name}, which newer devices lack, is not translated")
     targets = to.parts or (to,)
     name, lane = r.fresh(), r.fresh()
-    lines = (
-        f"unsigned int {lane} = {r.value(by, 'u32')} & 31u, {name} = __shfl{_SHUFFLES[kind]}_sync("
-        f"{r.value(mask, 'u32')}, {r.value(given, 'b32')}, {lane}, {width});"
-    )
-    if len(targets) == 2:
+    lines = f"unsigned int {lane} = {r.value(by, 'u32')} & 31u;"
+    width = _width(packed.text, kind)
+    if width is not None:
+        lines += (
+            f"unsigned int {name} = __shfl{_SHUFFLES[kind]}_sync({r.value(mask, 'u32')}, "
+            f"{r.value(given, 'b32')}, {lane}, {width});"
+        )
         place = f"({LANE} & {width - 1}u)"
         inside = {
             "up": f"{place} >= {lane}", "down": f"{place} + {lane} < {width}u",
             "bfly": f"({place} ^ {lane}) < {width}u", "idx": "true",
         }[kind]  # fmt: skip
+    else:  # the lanes of segments, and how far they reach
+        segment, most, at, inside = (r.fresh() for _ in range(4))
+        own, clamp = f"(int){LANE}", r.value(packed, "u32")
+        lines += (
+            f"unsigned int {segment} = {clamp} >> 8 & 31u;"
+            f"int {most} = ({own} & (int){segment}) | (int)({clamp} & 31u & ~{segment});"
+        )
+        source = {
+            "up": f"{own} - (int){lane}", "down": f"{own} + (int){lane}",
+            "bfly": f"{own} ^ (int){lane}",
+            "idx": f"({own} & (int){segment}) | (int)({lane} & ~{segment})",
+        }[kind]  # fmt: skip
+        lines += (
+            f"int {at} = {source}; bool {inside} = {at} {'>=' if kind == 'up' else '<='} {most};"
+            f"unsigned int {name} = __shfl_sync({r.value(mask, 'u32')}, {r.value(given, 'b32')}, "
+            f"{inside} ? {at} : {own});"
+        )
+    if len(targets) == 2:
         lines += r.assign(targets[1], "pred", inside)
     return lines + r.assign(targets[0], "b32", name)
+
+
+def _width(text: str, kind: str) -> int | None:
+    """The width of a shuffle in C++ by the operand of PTX; None if it has none."""
+    if re.fullmatch(r"\d+|0[xX][\da-fA-F]+", text) is None:
+        return None
+    value = int(text, 0)
+    width = 32 - (value >> 8 & 31)
+    return None if value & 31 != (0 if kind == "up" else 31) or width & (width - 1) else width
 
 
 def _vote(r: Registers, one: Instruction) -> str:
@@ -279,13 +345,42 @@ def _activemask(r: Registers, one: Instruction) -> str:
     return r.assign(take(one, 1)[0], "u32", "__activemask()")
 
 
+# --- addresses ---------------------------------------------------------------------------------
+
+
+def _isspacep(r: Registers, one: Instruction) -> str:
+    to, given = take(one, 2)
+    space = one.parts[1].split("::")[0]
+    known = {"global": "Global", "shared": "Shared", "local": "Local", "const": "Constant"}
+    if space not in known:
+        raise NotTranslated(f"{one.name} is not translated")
+    return r.assign(to, "pred", f"__is{known[space]}({r.pointer(given)}) != 0")
+
+
+def _mapa(r: Registers, one: Instruction) -> str:
+    """The same address in a block of the cluster, which has one block."""
+    to, given, rank = take(one, 3)
+    lines = f"if ({r.value(rank, 'u32')} != 0u) __trap();"
+    if r.kind(to) == r.kind(given) == "address":
+        return lines + f"{r.pointer(to)} = {r.pointer(given)};"
+    return lines + r.assign(to, "u32", r.value(given, "u32"))
+
+
+def _getctarank(r: Registers, one: Instruction) -> str:
+    return r.assign(take(one, 2)[0], "u32", "0u")
+
+
 # --- barriers ------------------------------------------------------------------------------------
 
 
 def _barrier(r: Registers, one: Instruction) -> str | None:
     words = [w for w in one.parts[1:] if w not in ("cta", "aligned")]
-    if words[:1] == ["cluster"]:
-        return None
+    if words[:1] == ["cluster"]:  # of one block, which meets where it waits
+        return "__syncthreads();" if words[1] == "wait" else ""
+    if words[:1] == ["arrive"]:
+        raise NotTranslated(
+            f"{one.name} arrives where others wait, which only CUDA has: use an mbarrier"
+        )
     if words[:2] == ["warp", "sync"]:
         return f"__syncwarp({r.value(take(one, 1)[0], 'u32')});"
     if words[:1] == ["red"]:
@@ -314,15 +409,25 @@ def _fence(r: Registers, one: Instruction) -> str:
     return "__threadfence_block();" if "cta" in words else "__threadfence();"
 
 
-_WITHOUT_EFFECT = frozenset({
+WITHOUT_EFFECT = frozenset({
     "prefetch", "prefetchu", "discard", "applypriority", "createpolicy", "griddepcontrol",
     "pmevent", "setmaxnreg",
 })  # fmt: skip
-_HANDLERS: dict[str, Callable[[Registers, Instruction], str | None]] = {
+HANDLERS: dict[str, Callable[[Registers, Instruction], str | None]] = {
     "lop3": _lop3,
     "mov": _mov,
-    **dict.fromkeys(("add", "sub", "mad", "addc", "subc", "madc"), _sum),
-    **dict.fromkeys(("vshl", "vshr"), _video),
+    **dict.fromkeys(("add", "sub"), _arithmetic),
+    **dict.fromkeys(("mul", "fma"), _of_two_floats),
+    **dict.fromkeys(("mad", "addc", "subc", "madc"), _sum),
+    **dict.fromkeys(
+        (
+            f"v{name}{lanes}"
+            for name in ("add", "sub", "absdiff", "min", "max", "set", "avrg")
+            for lanes in ("", "2", "4")
+        ),
+        video,
+    ),
+    **dict.fromkeys(("vshl", "vshr", "vmad"), video),
     **dict.fromkeys(("setp", "set"), _setp),
     "slct": _slct,
     "cvt": cvt,
@@ -341,6 +446,9 @@ _HANDLERS: dict[str, Callable[[Registers, Instruction], str | None]] = {
     "redux": _redux,
     "elect": _elect,
     "activemask": _activemask,
+    "isspacep": _isspacep,
+    "mapa": _mapa,
+    "getctarank": _getctarank,
     **dict.fromkeys(("bar", "barrier"), _barrier),
     **dict.fromkeys(("membar", "fence"), _fence),
     **dict.fromkeys(("exit", "ret"), lambda r, one: "__treadle_exit();"),

@@ -52,9 +52,50 @@ _PRODUCTS = {
 }  # fmt: skip
 
 
+def _mma_of_bytes(r: Registers, one: Instruction, types: list[str]) -> str:
+    """Products of 8-bit floats, as two of 16-bit ones: the order of a sum's terms does not count,
+    so the two lower bytes of each word are one product, and the upper bytes the other."""
+    to, a, b, c = (argument.parts or (argument,) for argument in one.arguments)
+    if [len(each) for each in (to, a, b, c)] != [4, 4, 2, 4] or types[::3] != ["f32", "f32"]:
+        raise NotTranslated(f"{one.name} is not translated")
+    lines, sums = "", ", ".join(r.value(each, "f32") for each in c)
+    name = r.fresh()
+    lines += f"float4 {name} = make_float4({sums});"
+    for part in (0, 1):
+        left, right = (
+            ", ".join(
+                f"__treadle_halves_of_bytes({r.value(each, 'b32')} >> {16 * part}u, "
+                f"{'true' if type == 'e4m3' else 'false'})"
+                for each in words
+            )
+            for words, type in ((a, types[1]), (b, types[2]))
+        )
+        lines += (
+            f"{name} = __treadle_multiply_f16(make_uint4({left}), make_uint2({right}), {name});"
+        )
+    return lines + "".join(
+        r.assign(target, "f32", f"{name}.{axis}") for target, axis in zip(to, "xyzw", strict=True)
+    )
+
+
+def _mma_of_doubles(r: Registers, one: Instruction) -> str:
+    to, a, b, c = (argument.parts or (argument,) for argument in one.arguments)
+    if [len(each) for each in (to, a, b, c)] != [2, 1, 1, 2]:
+        raise NotTranslated(f"{one.name} is not translated")
+    name = r.fresh()
+    given = ", ".join(r.value(each, "f64") for each in (*a, *b, *c))
+    return f"double2 {name} = __treadle_multiply_f64({given});" + "".join(
+        r.assign(target, "f64", f"{name}.{axis}") for target, axis in zip(to, "xy", strict=True)
+    )
+
+
 def mma(r: Registers, one: Instruction) -> str:
     words = [word for word in one.parts[1:] if word not in ("sync", "aligned", "row", "col")]
     shape, *types = words
+    if (shape, types) == ("m8n8k4", ["f64"] * 4):
+        return _mma_of_doubles(r, one)
+    if shape == "m16n8k32" and {*types[1:3]} <= {"e4m3", "e5m2"}:
+        return _mma_of_bytes(r, one, types)
     known = _PRODUCTS.get((shape, types[1])) if len(types) == 4 else None
     wrong = known is None or types[1] != types[2] or one.parts.count("col") != 1
     if wrong or known is None or len(one.arguments) != 4:

@@ -53,12 +53,10 @@ def load(r: Registers, one: Instruction) -> str:
         pointer = r.address(address, f"const {volatile}{CPP_TYPES[type]}")
         return r.assign(to, type, f"*{pointer}") + after
     vector = _VECTORS.get((type[1:3].rstrip("x"), count))
-    if vector is None:
-        raise NotTranslated(f"{one.name} is not translated")
     name, plain = r.fresh(), f"u{type[1:]}"
-    # A volatile vector is read by its components.
+    # A volatile vector is read by its components, and one of more than 16 bytes.
     at, pointer = r.fresh(), r.address(address, f"const {volatile}{CPP_TYPES[plain]}")
-    if volatile:
+    if volatile or vector is None:
         lines = f"auto {at} = {pointer};"
         reads = [f"{at}[{place}]" for place in range(count)]
     else:
@@ -68,7 +66,19 @@ def load(r: Registers, one: Instruction) -> str:
     return lines + "".join(r.assign(target, plain, read) for target, read in pairs) + after
 
 
+def _store_async(r: Registers, one: Instruction) -> str:
+    """`st.async`: a store whose bytes an mbarrier counts; it is done at once."""
+    address, given, barrier = take(one, 3)
+    words = [w for w in one.parts[2:] if w.split("::")[0] not in ("mbarrier", "weak", "shared")]
+    plain = Instruction(("st", "shared", *words), (address, given))
+    type, count, *_ = _access(plain)
+    size = count * int(type[1:3].rstrip("x")) // 8
+    return f"{store(r, plain)} __treadle_mbarrier_complete({r.barrier(barrier)}, {size}u);"
+
+
 def store(r: Registers, one: Instruction) -> str:
+    if one.parts[1:2] == ("async",):
+        return _store_async(r, one)
     type, count, order, scope = _access(one)
     address, given = take(one, 2, 3)[:2]
     values = given.parts or (given,)
@@ -79,7 +89,11 @@ def store(r: Registers, one: Instruction) -> str:
         return f"{before}*{r.address(address, CPP_TYPES[type])} = {r.value(given, type)};"
     vector = _VECTORS.get((type[1:3].rstrip("x"), count))
     if vector is None:
-        raise NotTranslated(f"{one.name} is not translated")
+        at, plain = r.fresh(), f"u{type[1:]}"
+        writes = "".join(
+            f"{at}[{place}] = {r.value(each, plain)};" for place, each in enumerate(values)
+        )
+        return f"{before}auto {at} = {r.address(address, CPP_TYPES[plain])};{writes}"
     parts = ", ".join(r.value(each, f"u{type[1:]}") for each in values)
     return f"{before}*{r.address(address, vector)} = make_{vector}({parts});"
 

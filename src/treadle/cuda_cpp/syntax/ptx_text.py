@@ -54,6 +54,23 @@ _WORD = r"[%A-Za-z_$][\w$.]*"
 _LABEL = r"[A-Za-z_$%][\w$]*"
 
 
+REFUSED = {
+    **dict.fromkeys(("wgmma", "tcgen05"), "multiplies tiles by units that one generation of cards "
+                    "has: use mma.sync"),
+    "tensormap": "changes a tensor map, which only the host of a CUDA program makes",
+    "clusterlaunchcontrol": "takes work of other clusters, and each block is one by itself here",
+    "call": "calls a function by its name in PTX: call one of C++",
+    **dict.fromkeys(("tex", "tld4", "txq", "istypep"), "reads a texture: use tex2D and its like"),
+    **dict.fromkeys(("suld", "sust", "sured", "suq"), "is for surfaces: use surf2Dread and its like"),
+    "wmma": "has fragments whose layout is not stated: use nvcuda::wmma (mma.h) or mma.sync",
+    "multimem": "is for memory of several cards: there is one here",
+    "brx": "branches to a label by number: use a switch of C++",
+    **dict.fromkeys(("alloca", "stacksave", "stackrestore"), "changes a stack, of which devices "
+                    "have none: use an array of C++"),
+}  # fmt: skip
+"""Instructions without a counterpart, and why."""
+
+
 class NotTranslated(Exception):
     """Why inline PTX cannot be written as C++, as the end of a sentence."""
 
@@ -169,6 +186,8 @@ def _instruction(piece: str) -> Instruction:
         raise NotTranslated(
             f"{found[2]} takes a tensor map, which only the host of a CUDA program makes"
         )
+    if parts[0] in REFUSED:
+        raise NotTranslated(f"{found[2]} {REFUSED[parts[0]]}")
     arguments = [_argument(one) for one in _split(found[3] or found[4] or "", ",")]
     return Instruction(parts, tuple(arguments), found[1] or "")
 
@@ -397,6 +416,8 @@ def addresses(instructions: list[Instruction], wide: Mapping[str, str]) -> set[s
                 found.update(one for one in plain[1:] if one in wide)
                 if "shared" in instruction.parts:
                     continue
+            if base in ("isspacep", "mapa"):
+                found.update(one for one in plain[:2] if one in wide)
             sources = {"mov": [1], "add": [1], "sub": [1], "cvta": [1], "mad": [3]}.get(base, [])
             pairs = [(plain[0], plain[at]) for at in sources if at < len(plain)]
             for target, source in pairs:

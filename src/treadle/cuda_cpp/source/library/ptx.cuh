@@ -67,3 +67,15 @@ __device__ inline unsigned int __treadle_transpose_matrix(unsigned int word) {
     unsigned int high = __shfl_sync(0xffffffffu, word, from + 4u) >> by;
     return (low & 0xffffu) | high << 16;
 }
+// A product of matrices of 8 x 4 and 4 x 8 doubles: lane i has a(i / 4, i % 4), b(i % 4, i / 4) and
+// two sums, of row i / 4 and of columns 2 (i % 4) and the next one.
+__device__ inline double2 __treadle_multiply_f64(double a, double b, double first, double second) {
+    int lane = ((threadIdx.z * blockDim.y + threadIdx.y) * blockDim.x + threadIdx.x) & 31;
+#pragma unroll
+    for (int k = 0; k < 4; ++k) {
+        double left = __shfl_sync(0xffffffffu, a, lane / 4 * 4 + k);
+        first = fma(left, __shfl_sync(0xffffffffu, b, lane % 4 * 8 + k), first);
+        second = fma(left, __shfl_sync(0xffffffffu, b, lane % 4 * 8 + 4 + k), second);
+    }
+    return make_double2(first, second);
+}

@@ -5,6 +5,7 @@
 #include <cuda_fp16.h>
 #include <cuda_bf16.h>
 #include <type_traits>
+#include <ptx.cuh>
 namespace nvcuda {
 namespace wmma {
 
@@ -22,18 +23,24 @@ template <class T> struct __treadle_element { typedef T type; };
 template <> struct __treadle_element<precision::tf32> { typedef float type; };
 
 // A product has parts of 16 rows and 8 columns. `per` elements share a word, of which a lane holds
-// `words` of each part.
-template <class Use, int m, int n, int k, class T, class Layout = void> struct fragment {
-    static_assert(m % 16 == 0 && n % 8 == 0, "fragments of 8 rows are not supported: use 16 x 16 x 16 or 32 x 8 x 16");
+// `words` of each part. One of 8 rows is held as that of its transposed matrices, whose factors have
+// changed places.
+template <class Use, int rows, int columns, int k, class T, class Layout = void> struct fragment {
+    static constexpr bool turned = rows == 8;
+    static constexpr int m = turned ? columns : rows, n = turned ? rows : columns;
+    static_assert(m % 16 == 0 && n % 8 == 0 && sizeof(T) <= 4, "fragments of this size are not supported");
     typedef typename __treadle_element<T>::type element_type;
     typedef element_type storage_element_type;
-    static constexpr bool first = std::is_same_v<Use, matrix_a>, sums = std::is_same_v<Use, accumulator>;
+    static constexpr bool sums = std::is_same_v<Use, accumulator>;
+    static constexpr bool first = !sums && std::is_same_v<Use, matrix_a> != turned;
     static constexpr int per = sums ? 1 : 4 / sizeof(element_type);
     static constexpr int words = sums ? 4 : first ? k / (2 * per) : k / (4 * per);
     static constexpr int num_elements = sums ? m * n / 32 : first ? m * k / 32 : k * n / 32;
     static constexpr int num_storage_elements = num_elements;
     element_type x[num_elements];
-    __device__ static int row(int i, int lane) {
+    __device__ static int row(int i, int lane) { return turned ? held_column(i, lane) : held_row(i, lane); }
+    __device__ static int column(int i, int lane) { return turned ? held_row(i, lane) : held_column(i, lane); }
+    __device__ static int held_row(int i, int lane) {
         int word = i / per % words, part = i / (per * words);
         if constexpr (sums)
             return part / (n / 8) * 16 + lane / 4 + word / 2 * 8;
@@ -42,7 +49,7 @@ template <class Use, int m, int n, int k, class T, class Layout = void> struct f
         else
             return per * (lane % 4) + 4 * per * word + i % per;
     }
-    __device__ static int column(int i, int lane) {
+    __device__ static int held_column(int i, int lane) {
         int word = i / per % words, part = i / (per * words);
         if constexpr (sums)
             return part % (n / 8) * 8 + 2 * (lane % 4) + word % 2;
@@ -51,6 +58,16 @@ template <class Use, int m, int n, int k, class T, class Layout = void> struct f
         else
             return part * 8 + lane / 4;
     }
+};
+// Of 8 x 8 x 4 doubles.
+template <class Use, class Layout> struct fragment<Use, 8, 8, 4, double, Layout> {
+    typedef double element_type;
+    typedef double storage_element_type;
+    static constexpr bool first = std::is_same_v<Use, matrix_a>, sums = std::is_same_v<Use, accumulator>;
+    static constexpr int num_elements = sums ? 2 : 1, num_storage_elements = num_elements;
+    double x[num_elements];
+    __device__ static int row(int i, int lane) { return first || sums ? lane / 4 : lane % 4; }
+    __device__ static int column(int i, int lane) { return sums ? lane % 4 * 2 + i : first ? lane % 4 : lane / 4; }
 };
 
 __device__ inline int __treadle_lane() {
@@ -130,10 +147,8 @@ template <class T, class S> __device__ S __treadle_products(uint4 a, uint2 b, S 
     else
         return __treadle_multiply_i8(a, b, c);
 }
-template <int m, int n, int k, class T, class L, class R, class S, class Q>
-__device__ void mma_sync(fragment<accumulator, m, n, k, S> &to, const fragment<matrix_a, m, n, k, T, L> &a,
-                         const fragment<matrix_b, m, n, k, T, R> &b,
-                         const fragment<accumulator, m, n, k, Q> &c) {
+template <class T, class S, int n, class To, class A, class B, class C>
+__device__ void __treadle_multiply(To &to, const A &a, const B &b, const C &c) {
 #pragma unroll
     for (int part = 0; part < to.num_elements / 4; ++part) {
         int rows = part / (n / 8), columns = part % (n / 8);
@@ -156,6 +171,21 @@ __device__ void mma_sync(fragment<accumulator, m, n, k, S> &to, const fragment<m
             to.x[4 * part + 2] = (S)sums.z;
             to.x[4 * part + 3] = (S)sums.w;
         }
+    }
+}
+
+template <int m, int n, int k, class T, class L, class R, class S, class Q>
+__device__ void mma_sync(fragment<accumulator, m, n, k, S> &to, const fragment<matrix_a, m, n, k, T, L> &a,
+                         const fragment<matrix_b, m, n, k, T, R> &b,
+                         const fragment<accumulator, m, n, k, Q> &c) {
+    if constexpr (std::is_same_v<T, double>) {
+        double2 sums = __treadle_multiply_f64(a.x[0], b.x[0], c.x[0], c.x[1]);
+        to.x[0] = sums.x;
+        to.x[1] = sums.y;
+    } else if constexpr (m == 8) {
+        __treadle_multiply<T, S, 8>(to, b, a, c);
+    } else {
+        __treadle_multiply<T, S, n>(to, a, b, c);
     }
 }
 
