@@ -23,9 +23,7 @@ derived.unordered()
 CHECKS = {
     "gradients": derived.gradients, "compiled": derived.compiled, "training": trained.runs,
     "unused": trained.unused_and_buffers, "samplers": trained.samplers,
-    "sharded": sharded_cases.run,
-
-    "traces": derived.traces, "unused": trained.unused_and_buffers, "samplers": trained.samplers,
+    "sharded": sharded_cases.run, "traces": derived.traces,
     "groups": grouped.groups, "messages": grouped.messages, "bad groups": grouped.refused,
 }  # fmt: skip
 for part in CHECKS if parts == ["all"] else parts:

@@ -520,9 +520,8 @@ PAGES = (
 
 # Modules whose public names the reference has, beside `td` itself; the modules have no entries.
 ROOMS = (
-    "actors", "autograd", "data", "distributed", "distributed.ray", "errors", "fft", "linalg", "models",
-    "models.text", "nn", "nn.functional", "nn.init",
-    "nn.utils",
+    "actors", "autograd", "data", "distributed", "distributed.ray", "errors", "fft", "linalg",
+    "models", "models.text", "nn", "nn.functional", "nn.init", "nn.utils",
     "optim", "optim.lr_scheduler", "quant", "random", "stencils",
 )  # fmt: skip
 

@@ -431,7 +431,7 @@ def _function_type(
 
 def _referred(written: tree.ReferenceType, argument: Value, type: CppType) -> Argument:
     """What T is for a `T &` or `T &&` that refers to an object: const if that is, and a reference
-    for `T &&` to what is no temporary object."""
+    for `T &&` to what is not a temporary object."""
     const = is_const_object(argument)
     if written.rvalue and is_lvalue(argument):
         return Reference(type, const)

@@ -25,7 +25,7 @@ def concept(c: Cursor, parameters: tuple[tree.TemplateParameter, ...]) -> tree.V
 
 
 def clause(c: Cursor) -> tree.Expression:
-    """`requires A<T> && (sizeof(T) > 4)`: operands that are no primary expressions are in
+    """`requires A<T> && (sizeof(T) > 4)`: operands that are not primary expressions are in
     parentheses, so that what follows is none of it."""
     c.index += 1
     outside, c.in_angles = c.in_angles, False

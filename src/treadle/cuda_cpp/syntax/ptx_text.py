@@ -61,7 +61,7 @@ REFUSED = {
     "clusterlaunchcontrol": "takes work of other clusters, and each block is one by itself here",
     "call": "calls a function by its name in PTX: call one of C++",
     **dict.fromkeys(("tex", "tld4", "txq", "istypep"), "reads a texture: use tex2D and its like"),
-    **dict.fromkeys(("suld", "sust", "sured", "suq"), "is for surfaces: use surf2Dread and its like"),
+    **dict.fromkeys(("suld", "sust", "sured", "suq"), "is for surfaces: use surf2Dread and such"),
     "wmma": "has fragments whose layout is not stated: use nvcuda::wmma (mma.h) or mma.sync",
     "multimem": "is for memory of several cards: there is one here",
     "brx": "branches to a label by number: use a switch of C++",
