@@ -125,6 +125,8 @@ def _literal(node: object) -> str:
             return f"char {value}"
         case tree.StringLiteral(data):
             return repr(data.decode())
+        case tree.UserLiteral(literal, suffix):
+            return f"{_literal(literal)}{suffix}"
         case tree.BoolLiteral(value):
             return str(value).lower()
         case tree.NullLiteral():

@@ -1,4 +1,4 @@
-"""Deduced arguments of class templates, user-defined literals, friends, decltype, beside g++."""
+"""Deduced class template arguments, user-defined literals, friends, decltype, beside g++."""
 
 from __future__ import annotations
 

@@ -184,7 +184,9 @@ def test_angle_brackets(text: str, wanted: str) -> None:
         ("L'a'", "REFUSED wide_character"),
         ("'ab'", "24930"),
         ('L"a"', "REFUSED wide_string"),
-        ("12_km", "REFUSED user_literal"),
+        ("12_km", "12_km"),
+        ("'a'_x", "char 97_x"),
+        ('"a"_x', "'a'_x"),
     ],
 )
 def test_literals(text: str, wanted: str) -> None:

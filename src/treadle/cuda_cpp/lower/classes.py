@@ -309,6 +309,13 @@ def _add_field(cx: Context, member: tree.Declaration, members: list[Declared]) -
         refuse_void(cx, member.name, inner, member.span)
     if isinstance(inner, ClassType) and inner.scope is None and inner != DIM3:
         raise cx.wrong(f"{inner} contains itself: store an index of the other object", member.span)
+    empty = isinstance(type, ClassType) and not all_fields(type) and not type.is_union
+    if empty and "no_unique_address" in member.specifiers:
+        raise cx.error(
+            f"[[no_unique_address]] of {member.name}, an empty {type}, is not supported: leave it "
+            "out, or make the class a base",
+            member.span,
+        )
     width = None
     if member.bits is not None:
         width = constant_integer(cx, member.bits, "the width of a bit field")

@@ -10,6 +10,7 @@ from treadle.cuda_cpp.lower.arithmetic import constant, folded
 from treadle.cuda_cpp.lower.context import Context
 from treadle.cuda_cpp.lower.conversions import explicit_cast, number, number_as, promoted
 from treadle.cuda_cpp.lower.dispatch import lower
+from treadle.cuda_cpp.lower.duffs_device import flattened, without_cases_in_loop
 from treadle.cuda_cpp.lower.lifetimes import whole_condition
 from treadle.cuda_cpp.lower.names import constant_integer
 from treadle.cuda_cpp.semantics.types import EnumType
@@ -23,7 +24,7 @@ from treadle.ir import types as ir
 class _Section:
     """The statements after some labels, up to the next label."""
 
-    values: list[int] = field(default_factory=list)
+    values: list[tuple[int, int]] = field(default_factory=list)  # the first and last of each case
     default: bool = False
     body: list[tree.Statement] = field(default_factory=list)
 
@@ -33,6 +34,10 @@ def lower_switch(cx: Context, node: tree.Switch) -> None:
     with cx.inner_scope():
         if node.initializer is not None:
             cx.rules.statement(cx, node.initializer)
+        loop = without_cases_in_loop(cx, node)
+        if loop is not None:
+            cx.rules.statement(cx, loop)
+            return
         value = whole_condition(cx, lambda: _subject(cx, node))
         sections = _sections(cx, node)
         _declare_for_all(cx, sections)
@@ -46,31 +51,70 @@ def lower_switch(cx: Context, node: tree.Switch) -> None:
 
 
 def _sections(cx: Context, node: tree.Switch) -> list[_Section]:
-    if not isinstance(node.body, tree.Compound):
-        raise cx.error("a switch needs braces around its cases", node.span)
+    body = node.body.body if isinstance(node.body, tree.Compound) else (node.body,)
     sections: list[_Section] = []
-    seen: dict[int | None, Span] = {}  # the labels; None for `default`
-    for statement in node.body.body:
+    seen: dict[tuple[int, int] | None, Span] = {}  # the labels; None for `default`
+    ranges: list[tuple[int, int]] = []
+    for statement in flattened(body):
         if isinstance(statement, (tree.Case, tree.Default)):
             if not sections or sections[-1].body:
                 sections.append(_Section())
-            value = None
+            values = None
             if isinstance(statement, tree.Default):
                 sections[-1].default = True
             else:
-                value = constant_integer(cx, statement.value, "the value of a case")
-                sections[-1].values.append(value)
-            earlier = seen.setdefault(value, statement.span)
-            if earlier is not statement.span:
-                label = "default" if value is None else f"case {value}"
+                values = _values(cx, statement)
+                sections[-1].values.append(values)
+            earlier = _known(values, seen, ranges)
+            if earlier is not None:
+                label = "default" if values is None else f"case {values[0]}"
                 raise cx.wrong(
                     f"{label} is in this switch already, in line {earlier.line}", statement.span
                 )
+            seen[values] = statement.span
+            if values is not None and values[0] != values[1]:
+                ranges.append(values)
         elif sections:
             sections[-1].body.append(statement)
+        elif _declares_names(statement):  # which the labels may use
+            cx.rules.statement(cx, statement)
         else:  # before the first label only declarations matter, for their names
             sections.append(_Section(body=[statement]))
     return sections
+
+
+def _declares_names(statement: tree.Statement) -> bool:
+    """Whether a statement declares other names of types and enumerators."""
+    return isinstance(statement, tree.DeclarationStatement) and all(
+        isinstance(one, (tree.UsingDeclaration, tree.TypedefDeclaration))
+        for one in statement.declarations
+    )
+
+
+def _values(cx: Context, case: tree.Case) -> tuple[int, int]:
+    """The first and the last value of a case."""
+    first = constant_integer(cx, case.value, "the value of a case")
+    if case.last is None:
+        return first, first
+    last = constant_integer(cx, case.last, "the last value of a case")
+    if last < first:
+        raise cx.wrong(f"case {first} ... {last} has no values: exchange them", case.span)
+    return first, last
+
+
+def _known(
+    values: tuple[int, int] | None,
+    seen: dict[tuple[int, int] | None, Span],
+    ranges: list[tuple[int, int]],
+) -> Span | None:
+    """The label that has one of these values already."""
+    if values is None or values in seen:
+        return seen.get(values)
+    others = ranges if values[0] == values[1] else [one for one in seen if one is not None]
+    for one in others:
+        if one[0] <= values[1] and values[0] <= one[1]:
+            return seen[one]
+    return None
 
 
 def _declare_for_all(cx: Context, sections: list[_Section]) -> None:
@@ -155,8 +199,12 @@ def _without_break(body: list[tree.Statement]) -> list[tree.Statement]:
 def _matches(subject: n.Expression, section: _Section, span: Span) -> n.Expression:
     result: n.Expression = n.FALSE
     assert isinstance(subject.type, ir.Scalar)
-    for value in section.values:
-        one = n.Binary("eq", subject, constant(value, subject.type), ir.BOOL, span)
+    for first, last in section.values:
+        one = n.Binary("eq", subject, constant(first, subject.type), ir.BOOL, span)
+        if first != last:
+            from_first = n.Binary("ge", subject, constant(first, subject.type), ir.BOOL, span)
+            to_last = n.Binary("le", subject, constant(last, subject.type), ir.BOOL, span)
+            one = n.Binary("logical_and", from_first, to_last, ir.BOOL, span)
         result = one if result == n.FALSE else n.Binary("logical_or", result, one, ir.BOOL, span)
     return folded(result)
 

@@ -423,6 +423,22 @@ def _declare_namespace(declaration: tree.NamespaceDeclaration, scope: Scope) -> 
     declare_all(declaration.members, known.scope)
 
 
+def _of_enum(name: tree.Name, scope: Scope) -> Enumerator | None:
+    """The enumerator `E::a` that a using-declaration names."""
+    if not name.scope:
+        return None
+    *outer, last = name.scope
+    home = _scope_of(tuple(outer), scope)
+    entity = None if home is None else (home.own if outer else home.find)(last.text)
+    written = entity.declaration if isinstance(entity, DeclaredType) else None
+    if not isinstance(entity, DeclaredType) or not isinstance(written, tree.EnumDeclaration):
+        return None
+    for position, (enumerator, _) in enumerate(written.enumerators):
+        if enumerator == name.text:
+            return Enumerator(written, position, entity.scope)
+    return None
+
+
 def _use(declaration: tree.UsingDeclaration, scope: Scope) -> None:
     name = declaration.name
     if declaration.namespace:
@@ -439,6 +455,6 @@ def _use(declaration: tree.UsingDeclaration, scope: Scope) -> None:
                 made = Enumerator(written, position, entity.scope)
                 scope.names.setdefault(enumerator, made)
         return
-    entity = home.own(name.text) if home is not None else None
+    entity = home.own(name.text) if home is not None else _of_enum(name, scope)
     if entity is not None:
         scope.names.setdefault(name.text, entity)

@@ -28,7 +28,10 @@ def attribute(c: Cursor, into: Specifiers) -> None:
     """One attribute: `__align__(16)`, `[[nodiscard]]`, `__launch_bounds__(256, 2)`."""
     word = c.text
     if word == "[":
-        c.index = c.closing(c.index, "the attribute") + 1
+        close = c.closing(c.index, "the attribute")
+        if "no_unique_address" in c.texts[c.index : close]:
+            into.words |= {"no_unique_address"}
+        c.index = close + 1
         return
     c.index += 1
     if c.text != "(":

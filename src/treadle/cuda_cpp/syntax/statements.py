@@ -227,9 +227,12 @@ def _if(c: Cursor) -> tree.Statement:
 def _branch(c: Cursor) -> tree.Statement:
     """A statement under a condition or a loop, with a scope of its own."""
     mark = c.mark
-    found = statement(c)
+    span = c.span
+    found = [statement(c)]
+    while isinstance(found[-1], (tree.Case, tree.Default, tree.Label)) and c.text != "}":
+        found.append(statement(c))  # what is labelled
     c.forget(mark)
-    return found
+    return found[0] if len(found) == 1 else tree.Compound(tuple(found), span)
 
 
 def _unroll(c: Cursor, index: int) -> tree.Expression | int | None:
@@ -375,10 +378,9 @@ def _case_label(c: Cursor) -> tree.Statement:
     span = c.span
     c.index += 1
     value = expressions.assignment(c)
-    if c.texts[c.index] == "...":
-        raise c.problem("case ranges are an extension of GCC: write the cases one by one")
+    last = expressions.assignment(c) if c.accept("...") else None
     c.expect(":", "after the value of 'case'")
-    return tree.Case(value, span)
+    return tree.Case(value, span, last)
 
 
 def _default_label(c: Cursor) -> tree.Statement:

@@ -527,10 +527,11 @@ class Switch:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """The label only: its statements follow in the Compound."""
+    """The label only: its statements follow in the Compound. `last`: of GCC's `case 1 ... 9`."""
 
     value: Expression
     span: Span = field(default=NOWHERE, compare=False)
+    last: Expression | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -63,7 +63,7 @@ def specifiers(c: Cursor) -> Specifiers:
         found.type = _fundamental(c, fundamental, found.span)
     if found.type is not None and (const or volatile):
         found.type = tree.ConstType(found.type, const, volatile, found.span)
-    found.words = frozenset(words)
+    found.words |= frozenset(words)
     return found
 
 
