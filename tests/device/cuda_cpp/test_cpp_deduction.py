@@ -1,9 +1,11 @@
-"""Deduced class template arguments, user-defined literals, friends, decltype, beside g++."""
+"""Deduced class template arguments, user-defined literals, friends, decltype, switches, beside
+g++."""
 
 from __future__ import annotations
 
 import pytest
 
+import treadle as td
 from tests.support.cpp_host import check, in_one_kernel
 
 HEADERS = """
@@ -268,6 +270,78 @@ return g() * 100 + h() * 10 + i(); } };
 A a{n}; out[k++] = a.f(2); out[k++] = a.x;
         """,
     ),
+    "values of bases and members": (
+        """
+struct A { int a[2]; }; struct D { int g; int b = 5; }; struct P { int *p; int n; };
+struct B : A { D d; int e[2]; P q; __device__ B() : A(), d(), e(), q() {} };
+struct C : A, D { __device__ C() : A{}, D() {} }; struct E { int x, y; }; struct F { E e; int z;
+__device__ F(int) : e(), z() {} __device__ F() : F(1) {} };
+template <class T> struct W { T v; __device__ W() : v() {} };
+struct T1 { E e{}; int n = int(); A a = A(); };
+        """,
+        """
+B b; out[k++] = b.a[0] + b.a[1]; out[k++] = b.d.g; out[k++] = b.d.b; out[k++] = b.e[0] + b.e[1];
+out[k++] = b.q.p == nullptr; out[k++] = b.q.n; C c; out[k++] = c.a[1]; out[k++] = c.b; F f;
+out[k++] = f.e.x + f.e.y + f.z; W<int> w; out[k++] = w.v; W<E> v; out[k++] = v.v.y; W<int *> u;
+out[k++] = u.v == nullptr; T1 t; out[k++] = t.e.y + t.n + t.a.a[1]; E g = E(); out[k++] = g.x;
+E h[2] = {}; out[k++] = h[1].y; A i{}; out[k++] = i.a[1]; using V = E; out[k++] = V().y;
+        """,
+    ),
+    "switch no braces": (
+        """
+
+        """,
+        """
+int r = 0; switch (n) case 3: r = 5; out[k++] = r; switch (n) { case 1: r = 1; break;
+default: r = 9; } out[k++] = r; switch (n) default: r++; out[k++] = r;
+        """,
+    ),
+    "duff": (
+        """
+
+        """,
+        """
+int r = 0, c = n + 4; int i = (c + 3) / 4; switch (c % 4) { case 0: do { r += 1;
+case 3: r += 10; case 2: r += 100; case 1: r += 1000; } while (--i > 0); } out[k++] = r;
+        """,
+    ),
+    "nested case block": (
+        """
+
+        """,
+        """
+for (int q = 0; q < 6; ++q) { int r = 0; switch (q) { case 0: r = 1; { case 1: r += 2;
+case 2: r += 4; } case 3: r += 8; break; case 4: { r += 16; break; } default: r = 50; }
+out[k++] = r; }
+        """,
+    ),
+    "switch ranges": (
+        """
+
+        """,
+        """
+for (int q = 0; q < 12; q += 3) { switch (q) { case 0 ... 4: out[k++] = 1; break;
+case 5 ... 9: out[k++] = 2; break; default: out[k++] = 3; } }
+        """,
+    ),
+    "switch enum class": (
+        """
+enum class E : char { A, B = 5, C };
+        """,
+        """
+E e = n == 3 ? E::B : E::A; switch (e) { using enum E; case A: out[k++] = 1; break;
+case B: out[k++] = 2; break; case C: out[k++] = 3; }
+        """,
+    ),
+    "using enum": (
+        """
+enum class E { A, B = 4 }; struct S { using enum E; }; namespace N { enum class F { X = 7 }; }
+        """,
+        """
+using enum N::F; out[k++] = (int)X; out[k++] = (int)S::B; S s; out[k++] = (int)s.B; using E::A;
+out[k++] = (int)A;
+        """,
+    ),
 }  # fmt: skip
 
 _AT_ONCE = 8
@@ -279,3 +353,19 @@ GROUPS = [NAMES[at : at + _AT_ONCE] for at in range(0, len(NAMES), _AT_ONCE)]
 def test_beside_the_host(device, group):
     source = HEADERS + in_one_kernel([FEATURES[name] for name in group])
     check(source, device, 3, 7, 2, standard="gnu++20")
+
+
+REFUSED = {
+    "both have a field x": "struct A { int x; }; struct B { int x; }; struct C : A, B {};",
+    "no_unique_address": "struct E {}; struct C { [[no_unique_address]] E e; int x; };",
+    "must be directly in the braces": """struct C {}; __device__ void f(int n) {
+    switch (n) { case 0: if (n > 2) { case 1: n += 3; } } }""",
+}
+
+
+@pytest.mark.parametrize("message", REFUSED)
+def test_refused(message):
+    text = f"{REFUSED[message]} __global__ void k(int *x) {{ C c; *x = sizeof(c); {{FUNCTION}} }}"
+    call = "f(*x);" if " f(" in text else ""
+    with pytest.raises(td.errors.CompileError, match=message):
+        td.cuda_module(text.replace("{FUNCTION}", call)).k.source("ir")

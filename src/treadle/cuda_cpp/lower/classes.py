@@ -160,6 +160,7 @@ def _make(
         alignment = 0
         if declaration.alignment is not None:
             alignment = _alignment(cx, name, declaration.alignment, declaration.span)
+    _refuse_alike_fields(cx, declaration, bases)
     layout = _layout(cx, declaration, members, bases)
     type = ClassType(
         scope.qualified(name or _unnamed(declaration)) if template is None else name,
@@ -204,6 +205,22 @@ def _refuse_unaligned(cx: Context, declaration: tree.StructDeclaration, type: Cl
         inner = ir_type(field.type)
         if align_of(field.type) < ir.align_of(inner) and len(all_fields(type)) > 1:
             raise cx.error(refusal_message("packed"), declaration.span)
+
+
+def _refuse_alike_fields(
+    cx: Context, declaration: tree.StructDeclaration, bases: Sequence[ClassType]
+) -> None:
+    """CompileError for two bases with a field of one name, which would be one field."""
+    owners: dict[str, ClassType] = {}
+    for base in bases:
+        for field in all_fields(base):
+            other = owners.setdefault(field.name, base)
+            if other is not base:
+                raise cx.error(
+                    f"the bases {other} and {base} of {declaration.name} both have a field "
+                    f"{written_name(field)}, which is not supported: give one another name",
+                    declaration.span,
+                )
 
 
 def _with_own_names(fields: Sequence[Field], bases: Sequence[ClassType]) -> tuple[Field, ...]:

@@ -398,7 +398,7 @@ def _base_initializer(
     base = _named_base(cx, name, (*type.bases, type))
     if base is None:
         raise cx.wrong(f"{type} has no field or base {name.text}", name.span)
-    if base == type or has_constructors(base) or not written:
+    if base == type or has_constructors(base):
         _construct_base(cx, place, base, arguments(cx, written, base), name.span)
     else:
         _fill_base(cx, place, base, written, name.span)
@@ -420,9 +420,10 @@ def _named_base(cx: Context, name: tree.Name, candidates: Sequence[ClassType]) -
 def _fill_base(
     cx: Context, place: Value, base: ClassType, written: Sequence[Any], span: Span
 ) -> None:
-    """Initialize a base without constructors: by a copy, or by its fields in braces."""
+    """Initialize a base without constructors: by a copy, or by its fields in braces; `A()` makes
+    zeros."""
     part = as_base(cx, place, base, span)
-    first = written[0]
+    first = written[0] if written else None
     if len(written) == 1 and not isinstance(first, tree.InitializerList):
         given = type_of(cx, first)
         if isinstance(given, ClassType):  # a copy
@@ -431,8 +432,9 @@ def _fill_base(
             value = as_base(cx, value, base, span) if of_derived else convert(cx, value, base, span)
             initialize(cx, part, value, span)
             return
-    elif len(written) == 1 and not _begins_with_parts(base):  # `A({1, 2})`
-        written = first.items
+    elif isinstance(first, tree.InitializerList) and len(written) == 1:
+        if not _begins_with_parts(base):  # `A({1, 2})`
+            written = first.items
     fill(cx, part, base, tree.InitializerList(tuple(written), ()), span)
     if isinstance(place, SplitStruct) and isinstance(part, SplitStruct):
         place.fields.update(part.fields)
