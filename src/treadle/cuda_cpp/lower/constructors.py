@@ -432,9 +432,12 @@ def _fill_base(
             value = as_base(cx, value, base, span) if of_derived else convert(cx, value, base, span)
             initialize(cx, part, value, span)
             return
-    elif isinstance(first, tree.InitializerList) and len(written) == 1:
-        if not _begins_with_parts(base):  # `A({1, 2})`
-            written = first.items
+    elif (
+        isinstance(first, tree.InitializerList)
+        and len(written) == 1
+        and not _begins_with_parts(base)
+    ):  # `A({1, 2})`
+        written = first.items
     fill(cx, part, base, tree.InitializerList(tuple(written), ()), span)
     if isinstance(place, SplitStruct) and isinstance(part, SplitStruct):
         place.fields.update(part.fields)
