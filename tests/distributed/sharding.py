@@ -143,12 +143,30 @@ def training(seed):
     compare("compiled", dist.Sharded(made(1), Block), data, passes=2, norm=2.0, compiled=True)
 
 
+def unreached(seed):
+    """What passes within `no_sync` have left is reduced by a pass that does not come there."""
+    x = td.asarray(mine(batches(seed, 1)[0][0]))
+    alone, model = made(1), dist.Sharded(made(1))
+    with model.no_sync():
+        for each in (alone, model):
+            (each(x) ** 2).mean().backward()
+    alone.around = model.module.around = lambda block, x: x
+    for each in (alone, model):
+        (each(x) ** 2).mean().backward()
+    for (name, each), other in zip(alone.named_parameters(), model.parameters(), strict=True):
+        wanted = dist.all_reduce(each.grad, "mean").numpy()
+        found = dist.all_reduce((other.grad**2).sum()).item()
+        np.testing.assert_allclose(found, (wanted**2).sum(), 1e-12, err_msg=name)
+
+
 def single():
     """Training in float32, on any device."""
     data = batches(3, 3, np.float32)
     wanted, state = trained(made(1, td.float32), data)
     own = [(mine(x), mine(y)) for x, y in data]
-    found, parts = trained(dist.Sharded(made(1 + dist.rank(), td.float32)), own, norm=None)
+    with td.use_device("cpu"):
+        model = made(1 + dist.rank(), td.float32)
+    found, parts = trained(dist.Sharded(model, device=td.default_device()), own)
     np.testing.assert_allclose(found, wanted, 1e-5)
     np.testing.assert_allclose(parts["first.weight"], state["first.weight"], 1e-3, 1e-5)
 
@@ -379,7 +397,8 @@ def main(device, seed, folder, parts):
     assert td.default_device().id.startswith(device), td.default_device().id
     checks = {
         "training": lambda: training(seed), "single": single, "narrow": lambda: narrow(seed),
-        "memory": memory, "frozen": frozen, "refused": lambda: refused(folder),
+        "memory": memory, "frozen": frozen,
+        "unreached": lambda: unreached(seed), "refused": lambda: refused(folder),
         "save": lambda: save(folder), "load": lambda: load(folder),
     }  # fmt: skip
     for part in parts:

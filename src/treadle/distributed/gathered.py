@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterable, Sequence
+from functools import partial
 from typing import Any
 from weakref import ref
 
@@ -85,12 +86,14 @@ class Unit:
                     module.__dict__["_parameters"][name] = tensor
         return before
 
-    def reduce(self, number: int, gradient: Tensor) -> list[Tensor]:
-        """The gradients of a flat array's pieces, from all ranks' gradients of the whole."""
+    def reduce(self, number: int, gradient: Tensor | None) -> list[Tensor]:
+        """The gradients of a flat array's pieces, from all ranks' gradients of the whole, and what
+        is left of earlier passes."""
         flat, group = self.flats[number], self.group
         left, self.unreduced[number] = self.unreduced[number], None
         if left is not None:
-            gradient = gradient + left
+            gradient = left if gradient is None else gradient + left
+        assert gradient is not None
         if self.reduced is not None:
             gradient = gradient.to(self.reduced)
         part = scatter_sum(group, gradient.reshape((group.size, flat.part)))
@@ -145,27 +148,40 @@ class Gathered:
         self.is_tracked = any(each.requires_grad for each in self.wholes)
         self._replaced = self.unit.put(self.parameters)
 
-    def leave(self, returned: Any) -> Any:
-        """The results of the unit, computed. The parameters' memory goes."""
+    def leave(self, returned: Any, keep: bool) -> Any:
+        """The results of the unit, computed. The parameters' memory goes, unless it is kept for a
+        backward pass."""
         listed = leaves(returned)
         tensors = [each for each in listed if isinstance(each, Tensor)]
         realize([each._node for each in tensors])
-        self.let_go()
         tracked = [each for each in tensors if each._history is not None]
         if not tracked or not recording.get():
+            self.let_go()
             return returned
+        if keep:
+            self._put_back()
+        else:
+            self.let_go()
         self.before, self.run.last = self.run.last, self
         passed = dict(zip(map(id, tracked), _passed(tracked, _Arrival(self)), strict=True))
         return with_values(returned, iter([passed.get(id(each), each) for each in listed]))
 
     def let_go(self) -> None:
         """Release the memory, and have the modules see what they saw before."""
-        if self._replaced is not None:
-            replaced, self._replaced = self._replaced, None
-            self.unit.put(replaced)
+        self._put_back()
         for whole in self.wholes:
             if whole._cell.value.op != FAILED:
                 let_go(whole._cell.value, self.unit.reason)
+
+    def _put_back(self) -> None:
+        if self._replaced is not None:
+            replaced, self._replaced = self._replaced, None
+            self.unit.put(replaced)
+
+    @property
+    def is_away(self) -> bool:
+        """Whether the memory was released."""
+        return any(whole._cell.value.op == FAILED for whole in self.wholes)
 
     def drop(self) -> None:
         """End a gathering that was begun and not used."""
@@ -181,18 +197,19 @@ class Gathered:
                 f"parameters of {self.unit.name} were changed between its forward and its backward "
                 "pass: call backward() before the optimizer's step, or compute again after it"
             )
-        ending = engine.of_this_pass(self.run.owner, Ending)
+        ending = engine.of_this_pass(self.run.owner, partial(Ending, self.run.owner))
         ending.arrive(self)
-        if self._replaced is None:
+        if self.is_away:
             self.start()
             coming, self.coming = self.coming, None
             assert coming is not None
             for whole, node in zip(self.wholes, coming, strict=True):
                 bring_back(whole._cell.value, node)
+        if self._replaced is None:
             self._replaced = self.unit.put(self.parameters)
         self._left = {n for n, whole in enumerate(self.wholes) if whole.requires_grad}
         ending.here.append(self)
-        if self.before is not None and self.before._replaced is None:
+        if self.before is not None and self.before.is_away:
             self.before.start()
             ending.begun.append(self.before)
 
@@ -221,7 +238,7 @@ class Gathered:
             return [None] * len(members)
         if not engine.leaves_are_given():
             return found
-        ending = engine.of_this_pass(self.run.owner, Ending)
+        ending = engine.of_this_pass(self.run.owner, partial(Ending, self.run.owner))
         ending.give([each.piece for each in members], found)
         return [None] * len(members)
 
@@ -230,7 +247,8 @@ class Ending:
     """What is done later in a backward pass: gradients that are under way are added to those of the
     pieces when the pass has come a unit further, so that nothing waits for them before."""
 
-    def __init__(self) -> None:
+    def __init__(self, owner: Any) -> None:
+        self._owner = owner
         self._given: list[tuple[Tensor, Tensor]] = []  # gradients since the last arrival
         self._due: list[tuple[Tensor, Tensor]] = []  # those before
         self.here: list[Gathered] = []  # that the pass has come to
@@ -249,12 +267,22 @@ class Ending:
         """The pass has come to another unit. It has left those which that is not a part of: let go
         of those whose parameters get no gradients."""
         self._add()
-        for each in self.here:
+        here, self.here = self.here, []
+        for each in here:
             if not each._left and arrived.unit.module not in {*each.unit.module.modules()}:
                 each.let_go()
+            else:
+                self.here.append(each)
 
     def __call__(self) -> None:
-        """The pass has ended."""
+        """The pass has ended: what earlier ones have left in units that it did not come to is
+        reduced now."""
+        if self._owner._is_reducing:
+            for unit in self._owner.units:
+                for number, flat in enumerate(unit.flats):
+                    if unit.unreduced[number] is not None:
+                        pieces = [each.piece for each in flat.members]
+                        self.give(pieces, unit.reduce(number, None))
         self._add()
         self._add()
         for each in self.here:

@@ -8,6 +8,7 @@ import contextlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
+from weakref import ref
 
 from treadle.autograd.modes import no_grad
 from treadle.core.dtypes import DType
@@ -20,6 +21,7 @@ from treadle.distributed.members import Group
 from treadle.distributed.parts import Flat, Member, starts
 from treadle.distributed.whole_states import load_whole_state, on_host, whole_state
 from treadle.nn.containers import ModuleList, Sequential
+from treadle.nn.conversion import conversion
 from treadle.nn.module import Module
 from treadle.nn.state import IncompatibleKeys
 from treadle.nn.utils.clipping import clip_grad_norm_
@@ -103,12 +105,13 @@ class Sharded(Module):
         self._called: list[Unit] = []  # by the one that runs
         self._ahead: dict[Unit, Gathered] = {}
         self._is_gathered = False
+        self._kept: ref[Gathered] | None = None  # the model's own parameters, for a backward pass
 
     # --- running ---------------------------------------------------------------------------------
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         """The model's result."""
-        if self.training and self._broadcasts:
+        if self.training and self._broadcasts and self.group.engine is not None:
             with no_grad():
                 equalize([*self.module.buffers()], self.group)
         if self._dtype is not None:
@@ -116,14 +119,18 @@ class Sharded(Module):
             kwargs = {name: self._cast(each) for name, each in kwargs.items()}
         if self._is_gathered:
             return self.module(*args, **kwargs)
-        self._run, self._called = Run(self), []
+        kept = None if self._kept is None else self._kept()
+        if kept is not None:  # it is gathered again if there is a backward pass to it
+            kept.let_go()
+        run = self._run = Run(self)
+        self._called = []
         # What a module reads of another unit must not be a part.
         before = [unit.put(unit.absent()) for unit in self.units]
         try:
             made = self._call(self.root, self.module, *args, **kwargs)
             self._order = self._called
         finally:
-            self._run = None
+            self._run = run.last = None
             for unit, parameters in zip(self.units, before, strict=True):
                 unit.put(parameters)
             ahead, self._ahead = self._ahead, {}
@@ -151,9 +158,13 @@ class Sharded(Module):
         gathered = self._entered(unit)
         gathered.use()
         try:
-            return gathered.leave(forward(*args, **kwargs))
-        finally:
+            made = gathered.leave(forward(*args, **kwargs), unit is self.root)
+        except BaseException:
             gathered.let_go()
+            raise
+        if unit is self.root:
+            self._kept = ref(gathered)
+        return made
 
     def _entered(self, unit: Unit) -> Gathered:
         """The gathering of a unit that is called; that of the next one is begun."""
@@ -357,7 +368,8 @@ def _flats(
 
 
 def _move_buffers(module: Module, device: Device) -> None:
+    move, moved = conversion(device=device), dict[int, Tensor]()
     for each in module.modules():
         for name, buffer in each._buffers.items():
             if buffer is not None:
-                each._buffers[name] = buffer.to(device=device)
+                each._buffers[name] = moved.setdefault(id(buffer), move(buffer))
