@@ -7,7 +7,7 @@ libraries in the order of the program, and says what is wrong when a process is 
 from treadle.core.deferred_imports import exports
 
 NAMES = {
-    "treadle.distributed.checkpoints": "load_checkpoint save_checkpoint",
+    "treadle.distributed.sharding.checkpoints": "load_checkpoint save_checkpoint",
     "treadle.distributed.arrays.mesh": "Mesh",
     "treadle.distributed.arrays.sharded": "ShardedTensor from_pieces",
     "treadle.distributed.arrays.traffic": "explain",
@@ -15,7 +15,7 @@ NAMES = {
         "all_gather all_reduce all_to_all barrier broadcast reduce_scatter"
     ),
     "treadle.distributed.data_parallel": "DataParallel average_gradients",
-    "treadle.distributed.sharded": "Sharded",
+    "treadle.distributed.sharding.sharded": "Sharded",
     "treadle.distributed.sampler": "DistributedSampler",
     "treadle.distributed.group": "backend init is_initialized local_rank new_group rank size",
     "treadle.distributed.members": "Group",

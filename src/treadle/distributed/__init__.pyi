@@ -10,8 +10,6 @@ from treadle.distributed.arrays.mesh import Mesh as Mesh
 from treadle.distributed.arrays.sharded import ShardedTensor as ShardedTensor
 from treadle.distributed.arrays.sharded import from_pieces as from_pieces
 from treadle.distributed.arrays.traffic import explain as explain
-from treadle.distributed.checkpoints import load_checkpoint as load_checkpoint
-from treadle.distributed.checkpoints import save_checkpoint as save_checkpoint
 from treadle.distributed.collectives import all_gather as all_gather
 from treadle.distributed.collectives import all_reduce as all_reduce
 from treadle.distributed.collectives import all_to_all as all_to_all
@@ -31,7 +29,9 @@ from treadle.distributed.members import Group as Group
 from treadle.distributed.messages import recv as recv
 from treadle.distributed.messages import send as send
 from treadle.distributed.sampler import DistributedSampler as DistributedSampler
-from treadle.distributed.sharded import Sharded as Sharded
+from treadle.distributed.sharding.checkpoints import load_checkpoint as load_checkpoint
+from treadle.distributed.sharding.checkpoints import save_checkpoint as save_checkpoint
+from treadle.distributed.sharding.sharded import Sharded as Sharded
 from treadle.distributed.traces import save_profile as save_profile
 
 __all__ = [

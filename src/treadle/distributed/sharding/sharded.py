@@ -15,11 +15,11 @@ from treadle.core.dtypes import DType
 from treadle.core.errors import DistributedError
 from treadle.distributed.collectives import all_reduce, broadcast
 from treadle.distributed.data_parallel import check_equal, equalize
-from treadle.distributed.gathered import Gathered, Run, Unit
 from treadle.distributed.group import current
 from treadle.distributed.members import Group
-from treadle.distributed.parts import Flat, Member, starts
-from treadle.distributed.whole_states import load_whole_state, on_host, whole_state
+from treadle.distributed.sharding.gathered import Gathered, Run, Unit
+from treadle.distributed.sharding.parts import Flat, Member, starts
+from treadle.distributed.sharding.whole_states import load_whole_state, on_host, whole_state
 from treadle.nn.containers import ModuleList, Sequential
 from treadle.nn.conversion import conversion
 from treadle.nn.module import Module

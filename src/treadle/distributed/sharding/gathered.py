@@ -22,7 +22,7 @@ from treadle.core.dtypes import DType
 from treadle.core.errors import AutogradError
 from treadle.distributed.collectives import gather_parts, scatter_sum
 from treadle.distributed.members import Group
-from treadle.distributed.parts import Flat
+from treadle.distributed.sharding.parts import Flat
 from treadle.graph import views
 from treadle.graph.history import History, recording
 from treadle.graph.memory_let_go import bring_back, let_go

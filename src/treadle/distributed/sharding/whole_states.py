@@ -9,8 +9,8 @@ from typing import Any
 from treadle.autograd.modes import no_grad
 from treadle.core.dtypes import DType
 from treadle.distributed.collectives import gather_parts
-from treadle.distributed.gathered import Unit
-from treadle.distributed.parts import Flat, Member
+from treadle.distributed.sharding.gathered import Unit
+from treadle.distributed.sharding.parts import Flat, Member
 from treadle.nn import state
 from treadle.nn.module import Module
 from treadle.tensor.creation import zeros

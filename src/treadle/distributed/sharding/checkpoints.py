@@ -23,12 +23,12 @@ from treadle.core.errors import DistributedError, FormatError, TreadleError
 from treadle.core.paths import as_path
 from treadle.data.saving import load, save
 from treadle.distributed.data_parallel import DataParallel
-from treadle.distributed.gathered import Unit
 from treadle.distributed.group import current
 from treadle.distributed.members import Group
-from treadle.distributed.parts import Flat, Member
-from treadle.distributed.sharded import Sharded
-from treadle.distributed.whole_states import (
+from treadle.distributed.sharding.gathered import Unit
+from treadle.distributed.sharding.parts import Flat, Member
+from treadle.distributed.sharding.sharded import Sharded
+from treadle.distributed.sharding.whole_states import (
     load_others,
     members_of,
     on_host,

@@ -1,0 +1,1 @@
+"""Models whose parameters are divided among the ranks, and their checkpoints."""
