@@ -7,7 +7,6 @@ libraries in the order of the program, and says what is wrong when a process is 
 from treadle.core.deferred_imports import exports
 
 NAMES = {
-    "treadle.distributed.sharding.checkpoints": "load_checkpoint save_checkpoint",
     "treadle.distributed.arrays.mesh": "Mesh",
     "treadle.distributed.arrays.sharded": "ShardedTensor from_pieces",
     "treadle.distributed.arrays.traffic": "explain",
@@ -15,11 +14,20 @@ NAMES = {
         "all_gather all_reduce all_to_all barrier broadcast reduce_scatter"
     ),
     "treadle.distributed.data_parallel": "DataParallel average_gradients",
-    "treadle.distributed.sharding.sharded": "Sharded",
-    "treadle.distributed.sampler": "DistributedSampler",
     "treadle.distributed.group": "backend init is_initialized local_rank new_group rank size",
+    "treadle.distributed.layers.attention": (
+        "ParallelMultiheadAttention sum_gradients tensor_parallel"
+    ),
+    "treadle.distributed.layers.divided": (
+        "ColumnParallelLinear RowParallelLinear VocabParallelEmbedding vocab_parallel_cross_entropy"
+    ),
+    "treadle.distributed.layers.parts": "join split",
+    "treadle.distributed.layers.pipeline": "Pipeline",
     "treadle.distributed.members": "Group",
     "treadle.distributed.messages": "recv send",
+    "treadle.distributed.sampler": "DistributedSampler",
+    "treadle.distributed.sharding.checkpoints": "load_checkpoint save_checkpoint",
+    "treadle.distributed.sharding.sharded": "Sharded",
     "treadle.distributed.traces": "save_profile",
 }
 __all__, __getattr__, __dir__ = exports(__name__, NAMES, "ray")

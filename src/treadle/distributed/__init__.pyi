@@ -25,6 +25,20 @@ from treadle.distributed.group import local_rank as local_rank
 from treadle.distributed.group import new_group as new_group
 from treadle.distributed.group import rank as rank
 from treadle.distributed.group import size as size
+from treadle.distributed.layers.attention import (
+    ParallelMultiheadAttention as ParallelMultiheadAttention,
+)
+from treadle.distributed.layers.attention import sum_gradients as sum_gradients
+from treadle.distributed.layers.attention import tensor_parallel as tensor_parallel
+from treadle.distributed.layers.divided import ColumnParallelLinear as ColumnParallelLinear
+from treadle.distributed.layers.divided import RowParallelLinear as RowParallelLinear
+from treadle.distributed.layers.divided import VocabParallelEmbedding as VocabParallelEmbedding
+from treadle.distributed.layers.divided import (
+    vocab_parallel_cross_entropy as vocab_parallel_cross_entropy,
+)
+from treadle.distributed.layers.parts import join as join
+from treadle.distributed.layers.parts import split as split
+from treadle.distributed.layers.pipeline import Pipeline as Pipeline
 from treadle.distributed.members import Group as Group
 from treadle.distributed.messages import recv as recv
 from treadle.distributed.messages import send as send
@@ -35,12 +49,17 @@ from treadle.distributed.sharding.sharded import Sharded as Sharded
 from treadle.distributed.traces import save_profile as save_profile
 
 __all__ = [
+    "ColumnParallelLinear",
     "DataParallel",
     "DistributedSampler",
     "Group",
     "Mesh",
+    "ParallelMultiheadAttention",
+    "Pipeline",
+    "RowParallelLinear",
     "Sharded",
     "ShardedTensor",
+    "VocabParallelEmbedding",
     "all_gather",
     "all_reduce",
     "all_to_all",
@@ -52,6 +71,7 @@ __all__ = [
     "from_pieces",
     "init",
     "is_initialized",
+    "join",
     "load_checkpoint",
     "local_rank",
     "new_group",
@@ -63,4 +83,8 @@ __all__ = [
     "save_profile",
     "send",
     "size",
+    "split",
+    "sum_gradients",
+    "tensor_parallel",
+    "vocab_parallel_cross_entropy",
 ]

@@ -30,8 +30,8 @@ def send(x: Tensor, to: int, tag: int = 0, group: Group | None = None) -> Tensor
     group = group_for("send", x, group)
     check_rank("send", "to", to, group)
     _check_other("send", to, group)
-    sent: Tensor = _Send.apply(x, group, to, tag)
-    return sent
+    end: Tensor = _Send.apply(x, group, to, tag)
+    return end
 
 
 def recv(
@@ -61,10 +61,10 @@ def recv(
     _check_other("recv", source, group)
     request = Request("recv", kind, shape, peer=source, tag=tag)
     if not requires_grad:
-        return _received(group, request, where)
+        return received(group, request, where)
     source_of_histories = zeros((), dtype=kind, device=where).requires_grad_()
-    received: Tensor = _Receive.apply(source_of_histories, group, request)
-    return received
+    made: Tensor = _Receive.apply(source_of_histories, group, request)
+    return made
 
 
 def _check_other(name: str, rank: int, group: Group) -> None:
@@ -72,12 +72,14 @@ def _check_other(name: str, rank: int, group: Group) -> None:
         raise ValueError(f"{name} is between two ranks, and rank {rank} is this one")
 
 
-def _received(group: Group, request: Request, device: Device) -> Tensor:
+def received(group: Group, request: Request, device: Device) -> Tensor:
+    """Start a receive, without a gradient."""
     assert request.shape is not None
     return from_node(transferred(group, request, None, request.shape, device))
 
 
-def _sent(group: Group, x: Tensor, to: int, tag: int) -> None:
+def sent(group: Group, x: Tensor, to: int, tag: int = 0) -> None:
+    """Start a send, without a gradient."""
     request = Request("send", x.dtype, x.shape, peer=to, tag=tag)
     transferred(group, request, x.detach()._node, (0,), x.device)
 
@@ -97,23 +99,23 @@ class _Send(Function):
     def forward(ctx: Any, x: Tensor, group: Group, to: int, tag: int) -> Tensor:
         ctx.group, ctx.device = group, x.device
         ctx.request = Request("recv", x.dtype, x.shape, peer=to, tag=tag)
-        _sent(group, x, to, tag)
+        sent(group, x, to, tag)
         return zeros((), dtype=x.dtype, device=x.device)
 
     @staticmethod
     def backward(ctx: Any, g: Tensor) -> Any:
         _check_first()
-        return _received(ctx.group, ctx.request, ctx.device), None, None, None
+        return received(ctx.group, ctx.request, ctx.device), None, None, None
 
 
 class _Receive(Function):
     @staticmethod
     def forward(ctx: Any, beginning: Tensor, group: Group, request: Request) -> Tensor:
         ctx.group, ctx.request = group, request
-        return _received(group, request, beginning.device)
+        return received(group, request, beginning.device)
 
     @staticmethod
     def backward(ctx: Any, g: Tensor) -> Any:
         _check_first()
-        _sent(ctx.group, g, ctx.request.peer, ctx.request.tag)
+        sent(ctx.group, g, ctx.request.peer, ctx.request.tag)
         return None, None, None

@@ -80,6 +80,7 @@ class MultiheadAttention(Module):
         self.dropout = dropout
         self.batch_first = batch_first
         self.head_dim = embed_dim // num_heads
+        self._width = embed_dim  # of all heads that this module has
         self.add_zero_attn = add_zero_attn
         is_same = self.kdim == self.vdim == embed_dim
         shapes: dict[str, tuple[int, ...] | None] = {
@@ -159,7 +160,7 @@ class MultiheadAttention(Module):
         else:
             part = self.dropout if self.training else 0.0
             found = scaled_dot_product_attention(q, k, v, mask, part, is_causal=is_plain)
-        found = swapaxes(found, 1, 2).reshape((len(q), q.shape[2], self.embed_dim))
+        found = swapaxes(found, 1, 2).reshape((len(q), q.shape[2], self._width))
         found = self.out_proj(found)
         if weights is not None and average_attn_weights:
             weights = mean(weights, axis=1)
@@ -187,7 +188,7 @@ class MultiheadAttention(Module):
 
     def _projected(self, states: list[Tensor]) -> list[Tensor]:
         """Queries, keys and values, by one product for those that are one tensor."""
-        e = self.embed_dim
+        e = self._width
         weight, bias = self.in_proj_weight, self.in_proj_bias
         biases: list[Any] = (
             [None] * 3 if bias is None else [bias[k * e : (k + 1) * e] for k in range(3)]

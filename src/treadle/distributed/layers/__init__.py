@@ -1,0 +1,1 @@
+"""Layers whose work is shared out among ranks: divided weights, sequences and stages."""

@@ -1,0 +1,24 @@
+"""Layers over ranks, through `treadle launch` and MPI: one launch for many checks."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from tests.distributed.test_distributed import launched
+
+
+@pytest.mark.parametrize(
+    ("count", "parts"),
+    [
+        (2, ["divided", "piped"]),
+        pytest.param(4, ["all divided", "all piped", "piped copies"], marks=pytest.mark.slow),
+    ],
+    ids=["2", "4"],
+)
+def test_layers(count, parts):
+    seed = int.from_bytes(os.urandom(4), "little")
+    done = launched(count, "layers.py", seed, *parts)
+    assert done.returncode == 0, f"seed {seed}\n{done.stdout}{done.stderr}"
+    assert done.stdout.count("right") == count
