@@ -33,6 +33,7 @@ from treadle.ir.passes.barriers import (
 )
 from treadle.ir.passes.bounds import drop_provable_checks
 from treadle.ir.passes.converge import converge, has_masks
+from treadle.ir.passes.final_returns import with_final_breaks
 from treadle.ir.passes.fold import fold, specialize
 from treadle.ir.passes.inline import inline
 from treadle.ir.passes.instrument import ReportSite, instrument
@@ -159,6 +160,8 @@ def _with_barriers_of_all(
 
 def _reached_by_all(kernel: n.Kernel, options: Options) -> n.Kernel:
     """The kernel with barriers that all threads of a block provably reach."""
+    if kernel.trusting and returns_before_barrier(kernel):
+        kernel = with_final_breaks(kernel)
     kernel = predicate_returns(kernel)
     also_written = _written_under_other_names(kernel, options)
     if kernel.trusting:

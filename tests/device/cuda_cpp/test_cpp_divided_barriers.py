@@ -278,3 +278,30 @@ def test_barriers_that_parts_share():
     assert "bar.sync" in kernel.source("ptx", block=128)
     with pytest.raises(td.errors.CompileError, match="Give each branch its own barriers"):
         kernel.source("wgsl", block=128)
+
+
+FETCHING = """
+__global__ void fetching(int *next, const int *x, int *out, int n)
+{
+    __shared__ int base;
+    for (;;) {
+        __syncthreads();
+        if (threadIdx.x == 0) base = atomicAdd(next, blockDim.x);
+        __syncthreads();
+        int i = base + threadIdx.x;
+        if (i >= n) return;
+        if (x[i] == 0) continue;
+        out[i] = 2 * x[i] + 1;
+    }
+}
+"""
+
+
+def test_in_a_loop_that_only_returns_end(device):
+    """Threads fetch work until there is none."""
+    x = np.random.default_rng().integers(0, 5, 300).astype(np.int32)
+    out = td.full((300,), -7, dtype=td.int32, device=device)
+    following = td.zeros(1, dtype=td.int32, device=device)
+    td.cuda_module(FETCHING).fetching[3, 64](following, td.asarray(x, device=device), out, 300)
+    assert (out.numpy() == np.where(x == 0, -7, 2 * x + 1)).all()
+    assert following.item() >= 300
