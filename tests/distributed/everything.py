@@ -6,6 +6,7 @@ import sys
 import derived
 import drawn
 import grouped
+import sharded
 import sharded_cases
 import trained
 
@@ -23,7 +24,7 @@ derived.unordered()
 CHECKS = {
     "gradients": derived.gradients, "compiled": derived.compiled, "training": trained.runs,
     "unused": trained.unused_and_buffers, "samplers": trained.samplers,
-    "sharded": sharded_cases.run, "traces": derived.traces,
+    "sharded": sharded_cases.run, "programs": sharded.programs, "traces": derived.traces,
     "groups": grouped.groups, "messages": grouped.messages, "bad groups": grouped.refused,
 }  # fmt: skip
 for part in CHECKS if parts == ["all"] else parts:

@@ -1,7 +1,6 @@
-"""Run by `treadle launch`: drawn programs of sharded arrays beside NumPy, and their gradients
+"""Drawn programs of sharded arrays beside NumPy, and their gradients
 beside those of the same program of whole tensors."""
 
-import sys
 from math import prod
 
 import numpy as np
@@ -255,7 +254,7 @@ def einsum(text, *arrays):
     return function(text, *arrays) if function is td.einsum else function(text, *arrays[1:])
 
 
-def drawn(seed, count):
+def programs(seed, count=3):
     """So many programs."""
     meshes = [dist.Mesh(dict(zip("abc", sizes, strict=False))) for sizes in MESHES[dist.size()]]
     for number in range(count):
@@ -268,10 +267,3 @@ def drawn(seed, count):
         except Exception:
             print(f"program {number} of seed {seed} on {program.mesh}:", *program.text, sep="\n  ")
             raise
-
-
-if __name__ == "__main__":
-    seed, count = map(int, sys.argv[2:4])
-    dist.init()
-    drawn(seed, count)
-    print("right", dist.rank(), "of", dist.size(), "through", dist.backend())

@@ -36,10 +36,10 @@ def launched(count, script, *arguments, device="cpu"):
         (2, "cpu", "everything.py", 24, ["all"]),
         (3, "cpu", "everything.py", 12, ["training"]),
         (2, "webgpu", "everything.py", 12, []),
-        (4, "cpu", "sharded.py", 6, []),
+        (4, "cpu", "everything.py", 0, ["programs"]),
         (2, "cpu", "nccl_by_mpi.py", 18, ["compiled", "groups", "messages"]),
     ],
-    ids=["2", "3", "webgpu", "sharded", "nccl"],
+    ids=["2", "3", "webgpu", "4", "nccl"],
 )
 def test_collectives(count, device, script, drawn, parts):
     seed = int.from_bytes(os.urandom(4), "little")

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import Any, Literal
 
 from treadle.core.errors import TreadleError
+from treadle.core.overriding import overridden
 from treadle.lang.builtin_docs import document
 from treadle.lang.interpreter_state import current_run
 from treadle.lang.tensor_functions import function_of_tensors
@@ -49,7 +50,13 @@ class BuiltinFunction:
         if run is not None:
             return run.builtin(self, arguments, keywords)
         if self.outside is not None:
-            return self.outside(*arguments, **keywords)
+            try:
+                return self.outside(*arguments, **keywords)
+            except TypeError:
+                made = overridden(self.name, arguments, keywords)
+                if made is NotImplemented:
+                    raise
+                return made
         raise TreadleError(
             f"td.{self.name} works inside a kernel: call it from a function decorated with "
             "@td.kernel or @td.func, and launch that"

@@ -8,6 +8,7 @@ from typing import Any, ParamSpec, Protocol, TypeVar, cast, overload
 
 from numpy.exceptions import AxisError
 
+from treadle.core.overriding import overridden
 from treadle.core.sizes import fixed, index
 from treadle.tensor.operands import operand
 
@@ -52,7 +53,13 @@ def takes_dim(function: Callable[P, R]) -> TakesDim[P, R]:
                 if ours in keywords:
                     raise TypeError(f"{function.__name__}: {other}= is {ours}=: give one of them")
                 keywords[ours] = keywords.pop(other)
-        return function(*arguments, **keywords)
+        try:
+            return function(*arguments, **keywords)
+        except TypeError:
+            made = overridden(function.__name__, arguments, keywords)
+            if made is NotImplemented:
+                raise
+            return made
 
     wrapper.takes_dim = True  # type: ignore[attr-defined]  # for tools/stubs.py
     return cast(TakesDim[P, R], wrapper)

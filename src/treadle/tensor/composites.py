@@ -17,6 +17,7 @@ from types import NoneType
 from typing import Any, NamedTuple, ParamSpec, TypeVar
 
 from treadle.core.dtypes import DType
+from treadle.core.overriding import overridden
 from treadle.core.recent_cache import RecentCache
 from treadle.graph import history
 from treadle.graph.history import recorded, recording
@@ -61,7 +62,13 @@ def composite(function: Callable[P, R]) -> Callable[P, R]:
             if type(value) is Tensor and value._history is not None and recording.get():
                 break
         else:
-            return function(*args, **kwargs)
+            try:
+                return function(*args, **kwargs)
+            except TypeError:
+                made = overridden(name, args, kwargs)
+                if made is NotImplemented:
+                    raise
+                return made  # type: ignore[no-any-return]
         derivative = history.derivatives.get(name)
         if derivative is None:
             raise NotImplementedError(

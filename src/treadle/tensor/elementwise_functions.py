@@ -22,6 +22,7 @@ from treadle.core.dtypes import (
     uint8,
 )
 from treadle.core.errors import DtypeError
+from treadle.core.overriding import overridden
 from treadle.graph.node import COPY, Node, constant
 from treadle.graph.placeholders import within
 from treadle.runtime import settings
@@ -213,7 +214,13 @@ def apply(name: str, *operands: Any) -> Tensor:
                     return from_node(Node(op, sources, node.shape, given, node.device))
         if name in _BEYOND and (known := _known(name, operands)) is not None:
             return known
-    device, dtype, found = prepare(name, operands)
+    try:
+        device, dtype, found = prepare(name, operands)
+    except TypeError:
+        made: Any = overridden(name, operands, {})
+        if made is NotImplemented:
+            raise
+        return made  # type: ignore[no-any-return]
     if dtype is bool_ and name in _INTEGERS_OF_BOOLS:
         dtype = default_integer(device)
     op, dtype, given = _plan(name, dtype)

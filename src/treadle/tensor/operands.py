@@ -49,7 +49,14 @@ def operand(name: str, x: Any) -> Tensor:
         return x
     if isinstance(x, (np.ndarray, list, tuple)) or is_number(x) or hasattr(x, "__dlpack__"):
         return asarray(x)
-    raise TypeError(f"{name} takes a tensor, not {type(x).__name__}")
+    raise TypeError(f"{name} takes a tensor, not {type(x).__name__}{_method(name, x)}")
+
+
+def _method(name: str, x: Any) -> str:
+    """What to write for something that is not a tensor, but has functions of tensors as methods."""
+    kind = type(x)
+    has = hasattr(kind, "__treadle_function__") and hasattr(kind, name)
+    return f": x.{name}(…) is a method of it" if has else ""
 
 
 def prepare(

@@ -22,6 +22,7 @@ from typing import cast as assume
 
 from treadle.core.dtypes import DType, as_dtype, bfloat16, float16, float32
 from treadle.core.errors import DtypeError
+from treadle.core.overriding import overridden
 from treadle.runtime import settings
 from treadle.runtime.devices import Device
 from treadle.runtime.devices import device as find_device
@@ -172,9 +173,15 @@ def cast_by_name(function: F) -> F:
 
     @functools.wraps(function)
     def casting(*args: Any, **kwargs: Any) -> Any:
-        if lower.get() is None:
-            return function(*args, **kwargs)
-        given, named = cast_arguments(name, args, kwargs)
-        return function(*given, **named)
+        try:
+            if lower.get() is None:
+                return function(*args, **kwargs)
+            given, named = cast_arguments(name, args, kwargs)
+            return function(*given, **named)
+        except TypeError:
+            made = overridden(name, args, kwargs)
+            if made is NotImplemented:
+                raise
+            return made
 
     return assume(F, casting)

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from treadle.core.dtypes import bfloat16, float16
 from treadle.core.errors import ShapeError
 from treadle.distributed.arrays.layout import Entry, Layout, Spec, shown
 from treadle.distributed.arrays.mesh import Mesh
@@ -60,7 +61,9 @@ def _pending(name: str, operands: Sequence[Any], shape: tuple[int, ...]) -> Entr
     if name in _SCALING and len(others) == 1:
         number = operands[1] if isinstance(first, Pieces) else operands[0]
         is_first = isinstance(first, Pieces) and others[0].dtype.kind in ("float", "complex")
+        # A term of a sum of halves may overflow where the sum does not.
         is_fine = isinstance(number, (int, float)) and math.isfinite(number)
+        is_fine = is_fine and others[0].dtype not in (float16, bfloat16)
         if is_fine and (name == "multiply" or (is_first and number)):
             return found if isinstance(number, int) or others[0].dtype.kind == "float" else ()
     return ()

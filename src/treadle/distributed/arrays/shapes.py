@@ -142,6 +142,7 @@ def indexed(x: Any, key: Any) -> Any:
 
 def taken(x: Any, indices: Any, axis: Any = None) -> Any:
     """`td.take` of a sharded array: indices may be sharded, too."""
+    x = settled(x, "take")
     if axis is None:
         if len(x.shape) != 1:
             raise ShapeError("take of an array with several axes: say along which, axis=0")
@@ -173,8 +174,6 @@ def taken(x: Any, indices: Any, axis: Any = None) -> Any:
         shape=(*x.shape[:at], *shape, *x.shape[at + 1 :]),
         spec=(*x.layout.spec[:at], *entries, *x.layout.spec[at + 1 :]),
     )
-    if isinstance(indices, Pieces) and x.layout.pending:
-        x = settled(x, "take")
     return x.like(made, layout)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections.abc import Callable, Mapping
 from functools import cache
@@ -16,10 +17,11 @@ from treadle.distributed.arrays.elementwise import elementwise
 from treadle.distributed.arrays.layout import Layout, as_spec, shown
 from treadle.distributed.arrays.mesh import Mesh
 from treadle.distributed.arrays.moving import Pieces, moved, moved_by
+from treadle.distributed.group import current, world
 from treadle.graph.explain import Explanation, explain
 from treadle.graph.history import recorded
 from treadle.tensor.axes import takes_dim
-from treadle.tensor.creation import asarray
+from treadle.tensor.creation import asarray, full
 from treadle.tensor.elementwise_functions import FUNCTIONS
 from treadle.tensor.functional import activations
 from treadle.tensor.operators import BINARY, COMPARISONS, UNARY
@@ -53,6 +55,8 @@ def shard(x: Any, mesh: Mesh, spec: Any = ()) -> ShardedTensor:
         x = x.gather()
     whole = x if isinstance(x, Tensor) else asarray(x)
     layout = Layout(mesh, whole.shape, as_spec(mesh, spec, len(whole.shape)))
+    if world().check and mesh.size > 1:
+        _check_alike(whole)
     if whole._history is not None:
         return ShardedTensor(_Divided.apply(whole, layout), layout)
     return ShardedTensor(_piece_of(whole, layout), layout)
@@ -242,7 +246,8 @@ class ShardedTensor(Pieces):
             )
         shares = math.prod(self.mesh.axes[name] for name in self.layout.repeated)
         if gradient is None:
-            weights = (self.piece.detach() * 0 + 1) / shares
+            piece = self.piece
+            weights = full(piece.shape, 1 / shares, dtype=piece.dtype, device=piece.device)
         else:
             if gradient.shape != self.shape:
                 raise ShapeError(f"a gradient of {self.shape}, not of {gradient.shape}")
@@ -335,6 +340,8 @@ class ShardedTensor(Pieces):
         made: ShardedTensor = shapes.permuted(self, order)
         return made
 
+    permute_dims = permute
+
     def swapaxes(self, axis1: int, axis2: int) -> ShardedTensor:
         """The array with two axes exchanged."""
         made: ShardedTensor = shapes.exchanged(self, axis1, axis2, "swapaxes")
@@ -391,6 +398,26 @@ class ShardedTensor(Pieces):
 
     # ------------------------------------------------------------------ the rest
 
+    @staticmethod
+    def __treadle_function__(
+        name: str, arguments: tuple[Any, ...], keywords: Mapping[str, Any]
+    ) -> Any:
+        """What `td.NAME(…)` calls with sharded arrays: the method of the name, of the first one."""
+        name = name.removesuffix("_by_result")
+        if name == "einsum":
+            return products.einsum(*arguments, **keywords)
+        if name in FUNCTIONS and name not in ("clip", "round"):
+            return elementwise(name, FUNCTIONS[name], *arguments, **keywords)
+        first = arguments[0] if arguments else None
+        if isinstance(first, ShardedTensor) and hasattr(ShardedTensor, name):
+            return getattr(first, name)(*arguments[1:], **keywords)
+        if isinstance(first, ShardedTensor) and name in _methods():
+            return _methods()[name](*arguments, **keywords)
+        raise TypeError(
+            f"{name} takes no sharded arrays: x.gather() is a tensor, which all ranks have, and "
+            "x.map(function) calls an elementwise function with pieces"
+        )
+
     def __getattr__(self, name: str) -> Any:
         method = _methods().get(name)
         if method is not None:
@@ -409,6 +436,12 @@ class ShardedTensor(Pieces):
 
     def __iter__(self) -> NoReturn:
         raise TypeError("a sharded array is not gone through: x.gather() is a tensor")
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NoReturn:
+        raise TypeError(
+            "a sharded array is in pieces: x.numpy() is a NumPy array, x.gather() a tensor, for "
+            "which all ranks call it"
+        )
 
     def __bool__(self) -> bool:
         return bool(self.item())
@@ -489,12 +522,25 @@ def _elementwise_method(name: str, function: Callable[..., Any]) -> Callable[...
 # --- into the mesh and out of it -----------------------------------------------------------------
 
 
+def _check_alike(whole: Tensor) -> None:
+    """DistributedError, on each rank, if not all ranks have the same array."""
+    with recorded(False):
+        elements = hashlib.blake2b(np.ascontiguousarray(whole.numpy()).data, digest_size=8)
+    own = f"{whole.dtype}{list(whole.shape)}, of which the digest is {elements.hexdigest()}"
+    found = current().exchange("comparison of the arrays of td.shard", own)
+    if len({*found}) > 1:
+        lines = "".join(f"\n  rank {rank}: {each}" for rank, each in enumerate(found))
+        raise DistributedError(
+            f"td.shard takes an array that all ranks have alike:{lines}\nFor what each rank has "
+            "itself there is td.distributed.from_pieces(piece, mesh, spec)"
+        )
+
+
 def _piece_of(whole: Tensor, layout: Layout) -> Tensor:
+    """This rank's piece in memory of its own, so that the whole can go."""
     ranges = [layout.range(axis) for axis in range(len(whole.shape))]
-    if layout.is_whole:
-        return whole
     piece: Tensor = whole[tuple([slice(start, start + count) for start, count in ranges])]
-    return piece.contiguous()
+    return piece.copied()
 
 
 class _Divided(Function):
