@@ -6,12 +6,12 @@ arrays, `library-cuda` about the kernel library, `compiled-cuda` what calls of c
 cost the host, `crossover-cuda` from which size on a device is quicker than the host,
 `training-cuda` is about steps of training, `programs-cuda` about whole programs, `quantized-cuda`
 about products with quantized matrices, `encoders-cuda` about embeddings of texts,
-`products-cuda`, `attention-cuda`, `convolutions-cuda`, `algorithms-cuda` and `steps-cuda` about a
-card's rates beside PyTorch, `actors-cuda`
-about messages to actors, `stencils-cuda` about grids beside a copy, `compile-cuda` about how long a
-new kernel takes, `ptx` our PTX beside NVRTC's, `cuda_cpp-cuda` CUDA C++ beside NVRTC, `parsing` how
-long reading CUDA C++ takes, `browser` a page of Chromium. A device's name stands for all its suites
-that fit this machine.
+`distributed-cuda` about several processes, `products-cuda`, `attention-cuda`, `convolutions-cuda`,
+`algorithms-cuda` and `steps-cuda` about a card's rates beside PyTorch, `actors-cuda` about messages
+to actors, `stencils-cuda` about grids beside a copy, `compile-cuda` about how long a new kernel
+takes, `ptx` our PTX beside NVRTC's, `cuda_cpp-cuda` CUDA C++ beside NVRTC, `parsing` how long
+reading CUDA C++ takes, `browser` a page of Chromium. A device's name stands for all its suites that
+fit this machine.
 """
 
 from __future__ import annotations
@@ -66,6 +66,8 @@ SUITES: dict[str, tuple[str, ...]] = {
         }.items()
         for suite in suites
     },
+    "distributed-cpu": ("distributed", "cpu"),
+    "distributed-cuda": ("distributed", "cuda"),
     "ptx": ("ptx",),
     **{f"cuda_cpp-{name}": ("cuda_cpp", name) for name in DEVICES},
     "parsing": ("cuda_cpp.parsing",),

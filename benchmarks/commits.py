@@ -41,6 +41,7 @@ MEASURED: dict[str, tuple[str, ...]] = {
     "quantized": (*_ARRAYS, "quant"),
     "training": _PROGRAMS,
     "programs": _PROGRAMS,
+    "distributed": (*_PROGRAMS, "distributed"),
     "encoders": (*_ARRAYS, "models"),
     "actors": (*_ARRAYS, "actors"),
     "stencils": (*_PROGRAMS, "stencils"),

@@ -73,3 +73,4 @@ if __name__ == "__main__":
     td.set_default_device("cpu")
     np.testing.assert_allclose(found["loss"], alone(), 1e-12)
     print("right")
+    ray.shutdown()

@@ -159,12 +159,14 @@ def test_pytorchs_interface_in_processes_of_its_own(tmp_path):
     assert losses[0] > losses[-1]
 
 
+@pytest.mark.timeout(300)
 def test_ray_starts_a_training_again_from_its_checkpoint(tmp_path):
     # Sockets' paths are short.
     with tempfile.TemporaryDirectory(prefix="ray", ignore_cleanup_errors=True) as temporary:
         done = subprocess.run(
             [sys.executable, HERE / "ray_trained.py", tmp_path, temporary],
             capture_output=True, text=True, timeout=300, check=False,
+            env={**os.environ, "RAY_USAGE_STATS_ENABLED": "0"},
         )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
     assert "right" in done.stdout.splitlines()

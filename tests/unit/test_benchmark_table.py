@@ -300,8 +300,8 @@ def test_a_device_stands_for_its_suites(monkeypatch):
         "launch-cuda", "gpu-cuda", "arrays-cuda", "library-cuda", "compiled-cuda",
         "training-cuda", "crossover-cuda", "programs-cuda", "models-cuda", "quantized-cuda",
         "encoders-cuda", "actors-cuda", "stencils-cuda", "compile-cuda", "products-cuda",
-        "attention-cuda", "convolutions-cuda", "algorithms-cuda", "steps-cuda", "cuda_cpp-cuda",
-        "ptx",
+        "attention-cuda", "convolutions-cuda", "algorithms-cuda", "steps-cuda", "distributed-cuda",
+        "cuda_cpp-cuda", "ptx",
     ]  # fmt: skip
     assert command.suites_of(["webgpu", "cpu"]) == [
         "launch-webgpu", "arrays-webgpu", "library-webgpu", "compiled-webgpu", "training-webgpu",

@@ -299,7 +299,9 @@ def profile(
 def bench(
     suites: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[SUITE]...", help="arrays, programs. All suites by default."),
+        typer.Argument(
+            metavar="[SUITE]...", help="arrays, programs (both by default), distributed."
+        ),
     ] = None,
     device: Annotated[
         str | None, typer.Option("--device", help="The device to measure. The best one by default.")
@@ -322,15 +324,19 @@ def bench(
     steps of training, loops of small operations, and the first step of a
     process.
 
+    The suite "distributed" starts processes (two, or one for each NVIDIA GPU),
+    and measures collectives by size beside MPI's or NCCL's own: the time of 4
+    bytes, and the bandwidth of a link for larger ones.
+
     Each result is compared with NumPy's in float64, or with PyTorch's, before
     it is timed. Close other programs first.
     """
-    from treadle.cli.bench.command import SUITES, run_bench
+    from treadle.cli.bench.command import SUITES, USUAL, run_bench
 
     for suite in suites or ():
         if suite not in SUITES:
             raise typer.BadParameter(f"{suite!r} is not one of {', '.join(SUITES)}")
-    run_bench(suites or list(SUITES), device, output, small)
+    run_bench(suites or USUAL, device, output, small)
 
 
 @app.command()

@@ -25,7 +25,7 @@ NAMES = {
     "treadle.distributed.layers.pipeline": "Pipeline",
     "treadle.distributed.members": "Group",
     "treadle.distributed.messages": "recv send",
-    "treadle.distributed.sampler": "DistributedSampler",
+    "treadle.distributed.sampler": "DistributedIterable DistributedSampler",
     "treadle.distributed.sharding.checkpoints": "load_checkpoint save_checkpoint",
     "treadle.distributed.sharding.sharded": "Sharded",
     "treadle.distributed.traces": "save_profile",

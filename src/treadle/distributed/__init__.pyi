@@ -42,6 +42,7 @@ from treadle.distributed.layers.pipeline import Pipeline as Pipeline
 from treadle.distributed.members import Group as Group
 from treadle.distributed.messages import recv as recv
 from treadle.distributed.messages import send as send
+from treadle.distributed.sampler import DistributedIterable as DistributedIterable
 from treadle.distributed.sampler import DistributedSampler as DistributedSampler
 from treadle.distributed.sharding.checkpoints import load_checkpoint as load_checkpoint
 from treadle.distributed.sharding.checkpoints import save_checkpoint as save_checkpoint
@@ -51,6 +52,7 @@ from treadle.distributed.traces import save_profile as save_profile
 __all__ = [
     "ColumnParallelLinear",
     "DataParallel",
+    "DistributedIterable",
     "DistributedSampler",
     "Group",
     "Mesh",

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sized
+from collections.abc import Iterable, Iterator, Sized
+from itertools import islice
+from typing import Any
 
 import numpy as np
 
+from treadle.data.datasets import IterableDataset
 from treadle.data.samplers import Sampler
 from treadle.distributed.group import current
 
@@ -59,3 +62,37 @@ class DistributedSampler(Sampler):
     def __len__(self) -> int:
         count = len(self.dataset)
         return count // self.size if self.drop_last else -(-count // self.size)
+
+
+class DistributedIterable(IterableDataset):
+    """This rank's part of a dataset whose items come one after the other (an `IterableDataset`, a
+    file's lines): of each `size` items one. Each rank goes through all of them.
+
+    All ranks get equally many: where the last round is incomplete, it is left out with `drop_last`;
+    else ranks for which there is none take one of its items again. `rank` and `size` are those of
+    `td.distributed` if they are None.
+
+    >>> import treadle as td
+    >>> list(td.distributed.DistributedIterable("abcde", rank=1, size=2))
+    ['b', 'd', 'e']
+    """
+
+    def __init__(
+        self,
+        dataset: Iterable[Any],
+        rank: int | None = None,
+        size: int | None = None,
+        drop_last: bool = False,
+    ) -> None:
+        self.dataset = dataset
+        self.rank = current().rank if rank is None else rank
+        self.size = current().size if size is None else size
+        if not 0 <= self.rank < self.size:
+            raise ValueError(f"rank {self.rank} of {self.size}: ranks count from 0")
+        self.drop_last = drop_last
+
+    def __iter__(self) -> Iterator[Any]:
+        items = iter(self.dataset)
+        while found := [*islice(items, self.size)]:
+            if len(found) == self.size or not self.drop_last:
+                yield found[self.rank % len(found)]

@@ -120,3 +120,16 @@ def test_the_middle_of_several_runs():
     runs = [Figure("s", "f", "GB/s", ours, 0.5, True, "copy", 10.0, True) for ours in (9, 1, 4)]
     (middle,) = harness.medians([*runs])
     assert (middle.ours, middle.measure, middle.met) == (4, 0.4, False)
+
+
+def test_collectives_in_processes(tmp_path):
+    file = tmp_path / "figures.json"
+    done = treadle("bench", "distributed", "--small", "--device", "cpu", "--json", file)
+    assert done.returncode == 0, done.stderr
+    figures = json.loads(file.read_text())["figures"]
+    kinds = ["all_reduce", "broadcast", "all_gather", "reduce_scatter", "all_to_all"]
+    assert [each["name"].split()[0] for each in figures] == [k for k in kinds for _ in range(2)]
+    for each in figures:
+        assert (each["unit"], each["peer"]) == ("s", "mpi4py")
+        assert each["ours"] > 0
+        assert each["peers"] > 0

@@ -10,7 +10,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from treadle.cli.bench import arrays, harness, programs
+from treadle.cli.bench import arrays, distributed, harness, programs
 from treadle.cli.bench.harness import Figure
 from treadle.cli.transpile import check_output
 from treadle.core.errors import TreadleError
@@ -20,7 +20,10 @@ from treadle.runtime.devices import device as find_device
 SUITES: dict[str, Callable[[Device, bool], list[Callable[[], list[Figure]]]]] = {
     "arrays": arrays.measurements,
     "programs": programs.measurements,
+    "distributed": distributed.measurements,
 }
+# Those that run if none is named.
+USUAL = ["arrays", "programs"]
 
 
 def run_bench(suites: list[str], device: str | None, output: Path | None, small: bool) -> None:

@@ -113,6 +113,16 @@ class Nccl:
         operation.given = operation.result = None
         self._running.append(operation)
 
+    def bare(self, request: Request, given: DeviceArray, result: DeviceArray, times: int) -> None:
+        """Have the library alone do an operation of all ranks so many times: for measuring."""
+
+        def work(stream: int) -> None:
+            call = _Call(self._library, self._communicator, self.size, request, stream)
+            for _ in range(times):
+                _START[request.kind](call, _address(given), _address(result))
+
+        self._stream.handle.call_library(request.kind, work, [given.buffer], [result.buffer])
+
     def split(self, members: Members | None, color: int | None) -> None:
         """A communicator of a group. NCCL wants nothing else to be under way meanwhile."""
         self._device.synchronize()
