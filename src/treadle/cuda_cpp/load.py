@@ -9,6 +9,7 @@ import gc
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -86,12 +87,13 @@ def cuda_module(
         with deep_nesting(file), _no_collections():
             entry = kept_files.entry_of(text, file, macros, folders, skip_missing_headers, double)
             parsed = kept_files.load(entry)
+            kept = parsed is not None
             if parsed is None:
                 parsed = read(text, file, macros, folders, skip_missing_headers, double)
-                kept_files.save(entry, parsed)
-            return CudaModule(
-                load(parsed, file, double, recursion), file, fastmath, warp_synchronous
-            )
+            program = load(parsed, file, double, recursion)
+            if not kept:
+                kept_files.save(entry, replace(parsed, checked=True))
+            return CudaModule(program, file, fastmath, warp_synchronous)
     except CompileError as error:
         raise shortened(error)  # noqa: B904 - it is the same error
 

@@ -6,7 +6,7 @@ import pytest
 
 import treadle as td
 from treadle.cuda_cpp import kept_files
-from treadle.cuda_cpp.lower import read
+from treadle.cuda_cpp.lower import program, read
 from treadle.cuda_cpp.syntax import source_file
 from treadle.runtime import disk_cache
 
@@ -64,6 +64,19 @@ def test_a_file_is_read_once(opened, path):
     assert opened(path, defines={"OTHER": 1}) == ([6, 3], True)
     assert opened(path, double="float") == ([6, 3], True)
     assert opened(path) == ([6, 3], False)
+
+
+def test_a_file_is_checked_once(opened, path, monkeypatch):
+    checks = []
+    own = program.Program.type_errors
+    monkeypatch.setattr(program.Program, "type_errors", lambda self: checks.append(1) or own(self))
+    opened(path)
+    opened(path)
+    assert checks == [1]
+    path.write_text(TEXT.replace("out[1] =", "out[1] = nothing +"))
+    for _ in range(2):  # a file with errors is not kept
+        with pytest.raises(td.errors.CompileError, match="nothing is not declared"):
+            opened(path)
 
 
 def test_a_changed_file_is_read_again(opened, path):

@@ -149,7 +149,7 @@ def load(
             span.line,
         )
     program = Program(source, file, NUMBER_TYPES[double], recursion)
-    if wrong := program.type_errors():
+    if not source.checked and (wrong := program.type_errors()):
         raise CompileErrors(wrong)
     return program
 

@@ -26,7 +26,8 @@ class SourceFile:
     `texts` are the files' texts by name, for messages, and `unknown_headers` the headers that were
     skipped, each with the place of its #include. `looked_for` has each path at which a header was
     looked for, and the digest of what was there (`source.files.digest_of`): if these are the same,
-    and so is the text, reading it again gives the same. `tokens` counts what was parsed.
+    and so is the text, reading it again gives the same. `tokens` counts what was parsed. Of one
+    that is `checked` it is known that nothing in its functions is ill-formed.
     """
 
     unit: tree.TranslationUnit
@@ -34,6 +35,7 @@ class SourceFile:
     unknown_headers: tuple[tuple[str, Span], ...]
     looked_for: Mapping[str, str]
     tokens: int
+    checked: bool = False
 
 
 def to_bytes(source: SourceFile) -> bytes:
