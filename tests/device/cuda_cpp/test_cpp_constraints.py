@@ -263,6 +263,87 @@ A a{1}, b{n}; out[k++] = a < b; out[k++] = a > b; out[k++] = a >= b; out[k++] = 
 out[k++] = a != b;
         """,
     ),
+    "constraint corners": (
+        """
+template <class T> concept Num = std::integral<T> || std::floating_point<T>;
+template <class T> concept Big = Num<T> && (sizeof(T) > 4);
+template <class T> struct Box { T v; }; template <class T> struct is_box : std::false_type {};
+template <class T> struct is_box<Box<T>> : std::true_type {};
+template <class T> concept Boxed = is_box<T>::value;
+__device__ int f(auto) { return 0; } __device__ int f(Num auto) { return 1; }
+__device__ int f(Big auto) { return 2; } __device__ int f(Boxed auto b) {
+return 3 + f(b.v) * 10; }
+template <class T> requires Num<typename T::type> __device__ int g(T) { return 1; }
+template <class T> __device__ int g(T) { return 2; } struct H { typedef int type; }; struct I {
+typedef int *type; };
+template <class T> struct S { __device__ int h() const { return 0; }
+__device__ int h() const requires Num<T> { return 1; }
+__device__ int h() const requires Big<T> { return 2; }
+template <class U> requires std::same_as<T, U> __device__ int k(U) { return 5; }
+template <class U> __device__ int k(U) { return 6; } };
+template <class T, class U = int> requires std::convertible_to<T, U> struct D { enum { v = 1 };
+};
+template <class T> constexpr int vt = 0; template <Num T> constexpr int vt<T> = 1;
+template <Big T> constexpr int vt<T> = 2;
+        """,
+        """
+out[k++] = f(n); out[k++] = f(1.0); out[k++] = f(&k); out[k++] = f(Box<Box<long>>{});
+out[k++] = g(H{}); out[k++] = g(I{}); out[k++] = g(4); out[k++] = S<int *>{}.h();
+out[k++] = S<int>{}.h(); out[k++] = S<double>{}.h(); out[k++] = S<int>{}.k(1);
+out[k++] = S<int>{}.k(1.f); out[k++] = D<float>::v;
+out[k++] = vt<int *> + vt<char> * 10 + vt<long> * 100; out[k++] = requires(int a) { a + 1; };
+out[k++] = requires { typename H::type; requires sizeof(H) == 1; };
+        """,
+    ),
+    "requires categories": (
+        """
+struct A { int v; __device__ int &r() { return v; } __device__ const int &c() const { return v;
+} __device__ int w() const { return v; } __device__ void u() {} static constexpr int z = 4; };
+template <class T> concept C1 = requires(T a, const T b) { { a.r() } -> std::same_as<int &>; {
+a.c() } -> std::same_as<const int &>; { b.w() } -> std::same_as<int>; { a.u() }
+-> std::same_as<void>; { T::z } -> std::convertible_to<int>; { a.v } -> std::same_as<int &>; };
+template <class T> concept C2 = requires(const T b) { b.r(); };
+template <class T> concept C3 = requires(T a) { { a.w() } -> std::same_as<int &>; };
+template <class T> concept C4 = requires(T a) { a->x; };
+template <class T> concept C5 = requires(T a) { a[0]; *a; ++a; a == a; };
+template <class T> concept C6 = requires(T a) { a(1, 2); };
+template <class T> concept C7 = requires(T a, T b) { a = b; a += b; static_cast<float>(a); };
+        """,
+        """
+out[k++] = C1<A>; out[k++] = C2<A>; out[k++] = C3<A>; out[k++] = C4<A>; out[k++] = C4<A *>;
+out[k++] = C5<int *>; out[k++] = C5<int>; out[k++] = C5<A>; auto l = [](int a, int b) {
+return a; }; out[k++] = C6<decltype(l)>; out[k++] = C6<A>; out[k++] = C7<int>; out[k++] = C7<A>;
+out[k++] = C7<int *>;
+        """,
+    ),
+    "comparison corners": (
+        """
+struct V { int a; double d; auto operator<=>(const V &) const = default; }; struct W { V v[2];
+unsigned u; bool operator==(const W &) const = default;
+auto operator<=>(const W &) const = default; }; struct B { int b;
+auto operator<=>(const B &) const = default; }; struct D : B { int d;
+auto operator<=>(const D &) const = default; };
+struct N { int v; __device__ friend bool operator==(const N &, const N &) = default;
+__device__ friend std::strong_ordering operator<=>(const N &a, const N &b) { return b.v <=> a.v;
+} };
+struct M { int v; __device__ int operator<=>(int o) const { return v - o; }
+__device__ bool operator==(int o) const { return v == o; } };
+template <class T> struct P { T x, y; __device__ bool operator==(const P &) const = default; };
+enum class E { a, b };
+        """,
+        """
+V p{1, 2.5}, q{1, 3.5}; out[k++] = p < q; out[k++] = (p <=> q) < 0; out[k++] = p == q;
+V nan{1, 0.0 / (n - 3.0)}; out[k++] = nan < p; out[k++] = nan >= p; out[k++] = nan == nan;
+out[k++] = nan != nan; W w{{p, q}, 3u}, x{{p, q}, 4u}; out[k++] = w < x; out[k++] = w == x;
+out[k++] = w != x; D d{{1}, 5}, e{{2}, 4}; out[k++] = d < e; out[k++] = d > e;
+out[k++] = d == d; N g{1}, h{n}; out[k++] = g > h; out[k++] = g == h; M m{n}; out[k++] = m < 4;
+out[k++] = 4 > m; out[k++] = 2 < m; out[k++] = m != 3; P<float> r{1, 2}, s{1, 2};
+out[k++] = r == s; s.y = 4; out[k++] = r != s; out[k++] = (E::a <=> E::b) < 0;
+out[k++] = E::a < E::b; int *ip = &k; out[k++] = (ip <=> ip) == 0; out[k++] = (-1 <=> 1) < 0;
+out[k++] = (n <=> 2) == std::strong_ordering::greater; std::partial_ordering po = n <=> 3;
+out[k++] = po == 0;
+        """,
+    ),
 }  # fmt: skip
 
 _AT_ONCE = 8

@@ -342,6 +342,134 @@ using enum N::F; out[k++] = (int)X; out[k++] = (int)S::B; S s; out[k++] = (int)s
 out[k++] = (int)A;
         """,
     ),
+    "deduction corners": (
+        """
+template <class T, class U = T> struct A { T t; U u; A(T) = delete;
+__device__ A(T a, U b) : t(a), u(b) {} };
+template <class T> struct L { T v; template <class U> __device__ L(U a, T b) : v(b + a) {} };
+template <class T> struct Q { T v; }; template <class T> Q(T) -> Q<T *>;
+template <> struct Q<int> { int v, w; };
+template <class F> struct Fin { F f; __device__ ~Fin() { f(); } };
+template <class F> Fin(F) -> Fin<F>; template <class T> struct R { T &r;
+__device__ R(T &x) : r(x) {} };
+template <class T, int N> struct Arr { T v[N]; __device__ Arr(const T (&a)[N]) { for (int i = 0;
+i < N; ++i) v[i] = a[i]; } };
+        """,
+        """
+A a(n, 2.5f); out[k++] = sizeof(a); L l(1, 2.5f); out[k++] = l.v * 2; int z = 0; { Fin f{[&] {
+z = 9; }}; } out[k++] = z; R r(z); r.r = 4; out[k++] = z; const R s(z); out[k++] = s.r;
+short b[3] = {1, 2, 3}; Arr c(b); out[k++] = sizeof(c); auto d = std::pair{1, 'c'};
+out[k++] = sizeof(d); std::array e{1.5f, 2.5f}; out[k++] = e.size();
+out[k++] = sizeof(std::pair(1.0, 'a')); std::pair g = d; out[k++] = g.second;
+auto h = [](auto p) { std::pair w{p, p}; return w.first; }; out[k++] = h(n);
+        """,
+    ),
+    "lambda corners": (
+        """
+struct S { int a; __device__ auto get() { return [this](int x) mutable { a += x; return a; }; }
+};
+        """,
+        """
+int x = 1; auto f = [x]() mutable { return x++; }; auto g = f; f(); out[k++] = f();
+out[k++] = g(); out[k++] = x; S s{n}; auto h = s.get(); h(2); out[k++] = s.a;
+auto c = [y = x + 1, &x] { x += y; return y; }; c(); out[k++] = x; int arr[3] = {1, 2, 3};
+auto ac = [arr] { return arr[2]; }; arr[2] = 9; out[k++] = ac(); auto ar = [&arr] {
+return arr[2]; }; out[k++] = ar(); auto v = [](auto... a) { return (a * ... * 1); };
+out[k++] = v(2, 3, n); auto comp = [](auto f1, auto f2) { return [=](int q) { return f2(f1(q));
+}; }; auto inc = [](int q) { return q + 1; }; auto dbl = [](int q) { return q * 2; };
+out[k++] = comp(inc, dbl)(n); out[k++] = [](int a, int b = 4) { return a * b; }(3);
+constexpr auto cl = [](int q) { return q * q; }; static_assert(cl(3) == 9);
+bool t = [&](auto q) { if constexpr (sizeof(q) > 4) return true; else return false; }(1.0);
+out[k++] = t;
+        """,
+    ),
+    "overload ranking": (
+        """
+struct A {}; struct B : A {}; __device__ int f(int) { return 1; } __device__ int f(long) {
+return 2; } __device__ int f(double) { return 3; } __device__ int f(...) { return 4; }
+__device__ int g(const A &) { return 1; } __device__ int g(B) { return 2; }
+__device__ int h(float) { return 1; } __device__ int h(bool) { return 2; }
+__device__ int q(const int *) { return 1; } __device__ int q(int *) { return 2; }
+__device__ int q(const void *) { return 3; } template <class T> __device__ int r(T) { return 1;
+} template <class T> __device__ int r(T *) { return 2; }
+template <class T> __device__ int r(const T *) { return 3; } __device__ int r(int) { return 4; }
+template <class T> __device__ int s(const T &) { return 1; }
+template <class T> __device__ int s(T &) { return 2; }
+template <class T> __device__ int t(T &&) { return 1; }
+template <class T> __device__ int t(const T &) { return 2; } __device__ int u(unsigned) {
+return 1; } __device__ int u(int) { return 2; } __device__ int u(char) { return 3; }
+        """,
+        """
+out[k++] = f('a'); out[k++] = f(1.f); out[k++] = f((short)1); out[k++] = f(A{});
+out[k++] = f(3L); out[k++] = g(B{}); out[k++] = h(in != nullptr); out[k++] = q(in);
+out[k++] = q(&k); float z = 1; out[k++] = q(&z); out[k++] = r(n); out[k++] = r(&k);
+out[k++] = r(in); out[k++] = r(2.f); out[k++] = s(n); const int c = k; out[k++] = s(c);
+out[k++] = t(n); out[k++] = t(c); out[k++] = t(4); out[k++] = u('a');
+out[k++] = u((unsigned char)1); out[k++] = u(true); out[k++] = u(1u);
+        """,
+    ),
+    "designated": (
+        """
+struct A { int x = 7, y = 8; float z; }; struct B { A a; int b[3]; };
+        """,
+        """
+A a{.y = n}; out[k++] = a.x; out[k++] = a.y; out[k++] = a.z;
+B b{.a = {.x = 1, .z = 2}, .b = {4, 5}}; out[k++] = b.a.x; out[k++] = b.a.y; out[k++] = b.a.z;
+out[k++] = b.b[1]; out[k++] = b.b[2]; auto f = [](A q) { return q.x + q.y; };
+out[k++] = f({.x = 5}); out[k++] = A{.z = 3}.z;
+        """,
+    ),
+    "template lambda": (
+        """
+
+        """,
+        """
+auto f = []<class T>(T x) { return sizeof(T) + x; }; out[k++] = f(n); out[k++] = f('b');
+auto g = []<int N>(int (&a)[N]) { return N; }; int a[5]; out[k++] = g(a);
+auto h = []<class... T>(T... x) { return sizeof...(T); }; out[k++] = h(1, 2, 3);
+out[k++] = f.operator()<short>(n);
+        """,
+    ),
+    "pack captures": (
+        """
+template <class... T> __device__ int f(T... x) { auto g = [x...] { return (x + ...); };
+auto h = [...y = x * 2] { return (y + ...); }; auto r = [&x...] { return (++x, ...); }; r();
+return g() * 1000 + h() + (x + ...); }
+        """,
+        """
+out[k++] = f(1, 2, n);
+        """,
+    ),
+    "enum things": (
+        """
+enum E { A = 1, B = A << 3, C = B | A }; enum class F : unsigned char { X = 255 };
+__device__ constexpr E operator|(E a, E b) { return E(int(a) | int(b)); } enum G : short;
+enum G : short { g1 = -3 };
+        """,
+        """
+E e = A | B; out[k++] = e; out[k++] = (int)F::X; out[k++] = sizeof(F); F f{7};
+out[k++] = (int)f; out[k++] = g1; out[k++] = sizeof(G); out[k++] = e == C; out[k++] = A + B;
+        """,
+    ),
+    "lambda returning lambda": (
+        """
+
+        """,
+        """
+auto add = [](int a) { return [a](int b) { return a + b; }; }; out[k++] = add(n)(4);
+auto c = add(1); out[k++] = c(c(c(n)));
+        """,
+    ),
+    "lambda noexcept attributes": (
+        """
+
+        """,
+        """
+auto f = [](int x) noexcept -> long { return x; }; out[k++] = sizeof(f(1));
+auto g = [] [[nodiscard]] (int x) { return x; }; out[k++] = g(n); auto h = [] { }; h();
+auto i = []() __attribute__((always_inline)) { return 4; }; out[k++] = i();
+        """,
+    ),
 }  # fmt: skip
 
 _AT_ONCE = 8

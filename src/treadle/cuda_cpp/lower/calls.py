@@ -284,8 +284,9 @@ class Operator:
     def call(self, cx: Context, values: Sequence[Value], span: Span) -> Value:
         """The value of the call."""
         if not self.is_method:
-            return call_function(cx, self.chosen, values, None, span)
-        return call_chosen(cx, self.chosen, values[1:], values[0], span)
+            return call_function(cx, self.chosen, unbraced(cx, values, self.chosen), None, span)
+        given = unbraced(cx, values[1:], self.chosen)
+        return call_chosen(cx, self.chosen, given, values[0], span)
 
 
 def chosen_operator(

@@ -9,6 +9,7 @@ from treadle.cuda_cpp.lower.context import Context
 from treadle.cuda_cpp.lower.dispatch import constant_value, exact_type_of
 from treadle.cuda_cpp.lower.names import is_const, lookup, resolve
 from treadle.cuda_cpp.lower.pointers import example_of
+from treadle.cuda_cpp.lower.storage import declare_pointer
 from treadle.cuda_cpp.lower.templates import argument_key, spelled, variable_instance
 from treadle.cuda_cpp.lower.values import Rvalue, Value, as_const
 from treadle.cuda_cpp.semantics.ill_formed import IllFormed
@@ -18,6 +19,7 @@ from treadle.cuda_cpp.semantics.types import (
     ArrayOf,
     CppType,
     FunctionOf,
+    Pointer,
     Reference,
     decay,
 )
@@ -92,7 +94,14 @@ def declare_example(cx: Context, scope: Scope, parameter: tree.Parameter, type: 
         return
     const = is_const(parameter.type) and not isinstance(type, Reference)
     object = type.to if isinstance(type, Reference) else type
-    value = example_of(Reference(object), parameter.span)  # it has a name, so it is an lvalue
+    value: Any
+    if isinstance(object, Pointer):
+        with cx.separate_block():
+            value = declare_pointer(
+                cx, "example", object, (cx.path, id(parameter), "example"), parameter.span
+            )
+    else:
+        value = example_of(Reference(object), parameter.span)  # it has a name: it is an lvalue
     if const or (isinstance(type, Reference) and type.const):
         value = as_const(value)
     scope.names[parameter.name] = value

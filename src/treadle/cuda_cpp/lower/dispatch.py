@@ -99,11 +99,13 @@ def exact_type_of(cx: Context, expression: Any) -> CppType:
 
 def _unevaluated(cx: Context, expression: Any) -> Any:
     cx.lowering.unevaluated += 1
+    calls = cx.calls
     try:
         with cx.separate_block():
             value = lower(cx, expression)
     finally:
         cx.lowering.unevaluated -= 1
+        cx.calls = calls  # closures have the same types when it is evaluated
     if isinstance(value, FunctionSet):
         return cx.rules.function_pointer(cx, value, None, expression.span)
     return value

@@ -445,12 +445,12 @@ def _construct(cx: Context, node: tree.Construct) -> Value:
         raise cx.wrong("auto is not a type that can be constructed", node.span)
     template = placeholder(cx, node.type)
     if template is not None:
-        listed = tree.InitializerList(node.arguments, (), node.span)
+        listed = tree.InitializerList(node.arguments, node.names, node.span)
         type: CppType = deduced_class(cx, template, listed, node.span)
     else:
         type = resolve(cx, node.type)
     if node.braces:
-        listed = tree.InitializerList(node.arguments, (), node.span)
+        listed = tree.InitializerList(node.arguments, node.names, node.span)
         return from_list(cx, type, listed, node.span)
     if len(node.arguments) == 1 and not isinstance(type, ClassType):
         only = node.arguments[0]

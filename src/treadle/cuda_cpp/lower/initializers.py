@@ -11,7 +11,7 @@ from treadle.cuda_cpp.lower.arithmetic import constant, folded, zero_of
 from treadle.cuda_cpp.lower.classes import has_field
 from treadle.cuda_cpp.lower.conditionals import lower_place
 from treadle.cuda_cpp.lower.context import Context
-from treadle.cuda_cpp.lower.conversions import convert, rvalue
+from treadle.cuda_cpp.lower.conversions import convert, explicit_cast, rvalue
 from treadle.cuda_cpp.lower.dispatch import lower, type_of
 from treadle.cuda_cpp.lower.evaluation_order import Operands, arguments, bind_reference
 from treadle.cuda_cpp.lower.lifetimes import temporary
@@ -37,6 +37,7 @@ from treadle.cuda_cpp.semantics.types import (
     ArrayOf,
     ClassType,
     CppType,
+    EnumType,
     Field,
     Member,
     Reference,
@@ -81,6 +82,8 @@ def from_list(cx: Context, type: CppType, node: tree.InitializerList, span: Span
         return convert(cx, Rvalue(constant(0, ir.I32), INT, literal_zero=True), type, span)
     if len(node.items) > 1:
         raise cx.wrong(f"{len(node.items)} values for one {type}", span)
+    if isinstance(type, EnumType) and not isinstance(node.items[0], tree.InitializerList):
+        return explicit_cast(cx, lower(cx, node.items[0]), type, "static", span)
     if not node.braces and not isinstance(node.items[0], tree.InitializerList):
         return convert(cx, lower(cx, node.items[0]), type, node.span)
     return _item(cx, type, node.items[0])

@@ -509,19 +509,25 @@ def _takes_const(chosen: Candidate) -> bool:
     )
 
 
-def _order(chosen: Candidate) -> tuple[bool, bool, int, bool, bool, bool, bool]:
+def _order(chosen: Candidate) -> tuple[bool, bool, int, bool, bool, bool, bool, bool]:
     """The tie-breakers: functions before templates, more specialized templates first, definitions
     first, then the ones for temporary objects, and for non-const objects, whose references can be
-    assigned to."""
+    assigned to; `const T &` before a `T &&` that is the same."""
     declaration = chosen.declaration
     names = {one.name for one in declaration.template or ()}
     special = _specificity(declaration.parameters, names)
     constant = any(isinstance(type, Reference) and type.const for type in chosen.types)
     moving = any(isinstance(type, Reference) and type.rvalue for type in chosen.types)
+    forwards = any(
+        isinstance(one.type, tree.ReferenceType) and one.type.rvalue and not type.rvalue
+        for one, type in zip(declaration.parameters, chosen.types, strict=False)
+        if isinstance(type, Reference)
+    )
     defined = declaration.body is not None
     own = not declaration.expanded
     is_const = declaration.const
-    return (not declaration.template, own, special, defined, moving, not constant, not is_const)
+    plain, fixed = not declaration.template, not forwards
+    return (plain, own, special, defined, moving, not constant, fixed, not is_const)
 
 
 def _specificity(parameters: Sequence[tree.Parameter], names: set[str]) -> int:

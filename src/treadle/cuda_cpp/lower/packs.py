@@ -86,6 +86,14 @@ def _expand(node: Any, counts: Counts, cx: Context) -> Any:
                 if one.pack and (packs := mentioned(one.type, counts))
             }
             return _rebuilt(node, {**counts, **own}, cx)
+        case tree.Lambda():
+            own = {
+                one.name: counts[next(iter(packs))]
+                for one in node.captures
+                if isinstance(one.initializer, tree.PackExpansion)
+                and (packs := mentioned(one.initializer.pattern, counts))
+            }
+            return _rebuilt(node, {**counts, **own}, cx)
     return _rebuilt(node, counts, cx)
 
 
@@ -157,7 +165,10 @@ def _one_of(item: Any, counts: Counts, at: int) -> Any:
         case tree.UsingDeclaration():
             return replace(item, name=_renamed(item.name, counts, at), pack=False)
         case tree.Capture(initializer=tree.PackExpansion()):
-            return replace(item, name=name_of(item.name, at), initializer=None)
+            of: Any = getattr(item.initializer, "pattern", None)
+            own = isinstance(of, tree.Name) and of.text == item.name
+            value = None if own else _renamed(of, counts, at)
+            return replace(item, name=name_of(item.name, at), initializer=value)
     raise AssertionError(item)
 
 

@@ -24,7 +24,7 @@ _PARTS = {
     # what nvcc declares itself
     "": (
         "atomics.cuh", "heap.cuh", "launch.cuh", "ptx.cuh", "mbarrier.cuh", "ptx_halves.cuh",
-        "raw_halves.cuh", "texture.cuh", "nan.cuh",
+        "raw_halves.cuh", "texture.cuh", "nan.cuh", "gcc.cuh",
     ),
     "std": (
         "type_traits.cuh", "concepts.cuh", "limits.cuh", "utility.cuh", "array.cuh", "bit.cuh",
@@ -168,6 +168,7 @@ _DECLARED = (
     r"^struct (\w+)",
     r"^(?:template <.*> ?)?\n?using (?:\w+::)*(\w+)",
     r"^(?:template <.*> )?concept (\w+)",
+    r"^namespace (?!std\b)(\w+)",
     r"^typedef [^;]*\b(\w+);",
     r"^(?:template <.*> )?constexpr \w+ (\w+) =",
     r"^(?:template <.*> )?(?:__host__ )?__device__ [^(\n]*?\b(\w+)\(",

@@ -157,7 +157,8 @@ def _cast(c: Cursor) -> tree.Expression:
     c.expect(")", "after the type of the cast")
     operand: tree.Expression
     if c.texts[c.index] == "{":
-        operand = tree.Construct(to, initializers.braces(c).items, True, span)
+        listed = initializers.braces(c)
+        operand = tree.Construct(to, listed.items, True, span, listed.names)
         operand = _suffixed(c, operand)
     else:
         operand = tree.Cast(to, unary(c), "c", span)

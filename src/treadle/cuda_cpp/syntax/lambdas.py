@@ -96,7 +96,7 @@ def _captures(c: Cursor, close: int) -> tuple[str, tuple[tree.Capture, ...]]:
 def _capture(c: Cursor) -> tree.Capture:
     span = c.span
     by_reference = c.accept("&")
-    c.accept("...")
+    pack = c.accept("...")
     if c.kinds[c.index] != IDENTIFIER:
         raise c.problem(f"expected the name of a captured variable, found {c.found()}")
     name, span = names.identifier(c, "a captured variable")
@@ -110,6 +110,8 @@ def _capture(c: Cursor) -> tree.Capture:
     elif c.accept("("):
         initializer = expressions.bracketed(c)
         c.expect(")", "after the value of a capture")
+    if pack and isinstance(initializer, tree.EXPRESSIONS):  # `...y = 2 * x`
+        initializer = tree.PackExpansion(initializer, span)
     return tree.Capture(name, by_reference, initializer, span)
 
 

@@ -76,7 +76,8 @@ def operator_name(c: Cursor) -> tree.Name:
         c.index += 1
         close = ")" if text == "(" else "]"
         c.expect(close, f"after 'operator{text}'")
-        return tree.Name(f"operator{text}{close}", span=span)
+        arguments = template_arguments(c) if c.texts[c.index] == "<" else None
+        return tree.Name(f"operator{text}{close}", arguments=arguments, span=span)
     if text in ("new", "delete"):
         c.index += 1
         if c.accept("["):

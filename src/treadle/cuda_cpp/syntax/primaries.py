@@ -117,7 +117,8 @@ def _construct(c: Cursor) -> tree.Expression:
 
 def _constructed(c: Cursor, what: tree.TypeTree, span: Span) -> tree.Expression:
     if c.texts[c.index] == "{":
-        return tree.Construct(what, initializers.braces(c).items, True, span)
+        listed = initializers.braces(c)
+        return tree.Construct(what, listed.items, True, span, listed.names)
     c.index += 1
     return tree.Construct(what, initializers.arguments(c, ")"), False, span)
 

@@ -298,6 +298,7 @@ class Construct:
     arguments: tuple[Expression | InitializerList, ...]
     braces: bool = False
     span: Span = field(default=NOWHERE, compare=False)
+    names: tuple[str | None, ...] = ()  # the designators
 
 
 @dataclass(frozen=True, slots=True)

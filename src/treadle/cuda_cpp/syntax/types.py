@@ -38,7 +38,10 @@ def specifiers(c: Cursor) -> Specifiers:
             if word:
                 words.add(word)
             if word == "explicit" and c.texts[c.index] == "(":
-                c.index = c.closing(c.index, "explicit") + 1
+                close = c.closing(c.index, "explicit")
+                if c.texts[c.index + 1 : close] != ["true"]:  # it may be used without a cast
+                    words.discard("explicit")
+                c.index = close + 1
         elif text in CV_WORDS:
             c.index += 1
             const = const or "const" in text

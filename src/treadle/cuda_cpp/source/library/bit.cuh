@@ -3,11 +3,23 @@
 #include <type_traits>
 namespace std {
 
-template <class To, class From> __host__ __device__ To bit_cast(const From &from) {
+enum class endian { little, big, native = 0 };
+
+template <class To, class From> __host__ __device__ constexpr To bit_cast(const From &from) {
     static_assert(sizeof(To) == sizeof(From), "bit_cast keeps the size");
-    To to;
-    memcpy(&to, &from, sizeof(To));
-    return to;
+    if constexpr (is_same_v<From, float> && is_integral_v<To>) {
+        return (To)__float_as_uint(from);
+    } else if constexpr (is_same_v<To, float> && is_integral_v<From>) {
+        return __uint_as_float((unsigned int)from);
+    } else if constexpr (is_same_v<From, double> && is_integral_v<To>) {
+        return (To)__double_as_longlong(from);
+    } else if constexpr (is_same_v<To, double> && is_integral_v<From>) {
+        return __longlong_as_double((long long)from);
+    } else {
+        To to;
+        memcpy(&to, &from, sizeof(To));
+        return to;
+    }
 }
 #define __treadle_bits(T) (int)(sizeof(T) * 8)
 template <class T> __host__ __device__ constexpr int popcount(T x) {

@@ -56,6 +56,11 @@ __treadle_function(logical_and, x && y)
 __treadle_function(logical_or, x || y)
 #undef __treadle_function
 
+template <class F, class... A>
+__host__ __device__ constexpr auto invoke(F &&f, A &&...a) -> decltype(auto) {
+    return f(forward<A>(a)...);
+}
+
 template <class T> struct negate {
     __host__ __device__ constexpr T operator()(const T &x) const { return -x; }
 };

@@ -338,6 +338,14 @@ get(const tuple<A, B, C, D, E, F, G, H> &t) {
         return t.item7;
 }
 
+template <class F, class T, size_t... I>
+__host__ __device__ constexpr decltype(auto) __treadle_apply(F &&f, T &&t, index_sequence<I...>) {
+    return f(get<I>(t)...);
+}
+template <class F, class T> __host__ __device__ constexpr auto apply(F &&f, T &&t) -> decltype(auto) {
+    return __treadle_apply(f, t, make_index_sequence<tuple_size_v<remove_reference_t<T>>>());
+}
+
 // What std::tie gives: references to variables, which an assigned tuple or pair changes.
 template <class A, class B> struct __treadle_tied2 {
     A &a; B &b;

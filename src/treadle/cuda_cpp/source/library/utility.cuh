@@ -50,6 +50,30 @@ template <class T, class U> __host__ __device__ constexpr T exchange(T &x, U val
     return before;
 }
 
+#define __treadle_compared(name, whole, op) \
+    template <class T, class U> __host__ __device__ constexpr bool name(T a, U b) { \
+        if constexpr (__treadle_is_signed<T> == __treadle_is_signed<U>) \
+            return a op b; \
+        else if constexpr (__treadle_is_signed<T>) \
+            return a < 0 ? whole : (__treadle_make_unsigned<T>)a op b; \
+        else \
+            return b < 0 ? !whole : a op (__treadle_make_unsigned<U>)b; \
+    }
+__treadle_compared(cmp_less, true, <)
+__treadle_compared(cmp_less_equal, true, <=)
+__treadle_compared(cmp_greater, false, >)
+__treadle_compared(cmp_greater_equal, false, >=)
+#undef __treadle_compared
+template <class T, class U> __host__ __device__ constexpr bool cmp_equal(T a, U b) {
+    return !cmp_less(a, b) && !cmp_greater(a, b);
+}
+template <class T, class U> __host__ __device__ constexpr bool cmp_not_equal(T a, U b) {
+    return !cmp_equal(a, b);
+}
+template <class E> __host__ __device__ constexpr __treadle_underlying_type<E> to_underlying(E e) {
+    return static_cast<__treadle_underlying_type<E>>(e);
+}
+
 // The numbers 0, 1, …, N - 1 as a pack.
 template <class T, T... I> struct integer_sequence {
     typedef T value_type;
