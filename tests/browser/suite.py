@@ -55,6 +55,7 @@ ELSEWHERE = {
 _NEWER = "DLPack as NumPy has it from 2.1 on: Pyodide 0.27.7 has NumPy 2.0"
 # Files of which a part needs that: which tests run (pytest's -k), and what the others need.
 PARTS = {
+    "test_cpp_virtual": ("not beside_the_host", "g++"),
     "test_interop": (
         "not (read_only_foreign or foreign_memory_interpreted or numpy_sees or host_copy_for or "
         "may_not_be_written or refuses_raises or read_only_memory_stays)",

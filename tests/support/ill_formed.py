@@ -43,6 +43,11 @@ _MOVED = (
     "__device__ O made(int v) { return O(v); }"
 )
 
+_VIRTUAL = (
+    "struct V { __device__ virtual int f(int) const = 0; __device__ int h() const { return f(1); } };"
+    "struct W : V { __device__ int f(int v) const final { return v; } };"
+)
+
 # (declarations, body, words)
 ILL_FORMED: list[tuple[str, str, str]] = [
     # --- conversions and pointers ---
@@ -159,6 +164,17 @@ ILL_FORMED: list[tuple[str, str, str]] = [
     ("", "B b[2];", "B has no constructor without parameters"),
     ("struct P { int v; P(const P &) = default; };", "P p;", "P has no constructor without parameters"),
     ("", "__shared__ B b;", "B has no constructor without parameters"),
+    # --- classes: virtual functions ---
+    (_VIRTUAL, "V v;", "V is abstract.*: its virtual function f of line \\d+ is pure"),
+    (_VIRTUAL, "V *v = new V;", "V is abstract"),
+    (_VIRTUAL, "V v[2];", "V is abstract"),
+    (_VIRTUAL + "struct P : V { int w; };", "P p;", "P is abstract"),
+    (_VIRTUAL + "struct P : W { __device__ int f(int) const override { return 3; } };", "P p;", "f of .*P overrides a function that is final in .*W"),
+    (_VIRTUAL + "struct P : V { V *own; V v; };", "", "V is abstract"),
+    (_VIRTUAL + "struct P : V { __device__ int f(int) override { return 3; } };", "", "f is declared override, and no base of .*P"),
+    (_VIRTUAL + "struct P : V { __device__ int g() const override { return 3; } };", "", "g is declared override"),
+    ("struct P { __device__ int g() const override { return 3; } };", "", "g is declared override"),
+    ("struct P final { int v; }; struct Q : P { int w; };", "", "P is final, so it cannot be a base"),
     # --- calls ---
     ("", "x[0] = f1();", "takes 1 argument, not 0"),
     ("", "x[0] = f1(1, 2);", "takes 1 argument, not 2"),
@@ -365,6 +381,7 @@ NOT_FOR_GXX = {
 }
 
 WELL_FORMED: list[tuple[str, str]] = [
+    (_VIRTUAL + "struct P final : V { __device__ int f(int) const override { return 3; } __device__ int f(float) { return 4; } };", "W w; P p; V *v = &w; const V &u = p; x[0] = v->f(2) + u.h() + p.f(1.5f); v = new P; delete v;"),
     (_MOVED, "O o = O(1), q = made(2); O &p = o; x[0] = p.v + taken(O(2)) + taken(made(3)) + q.v;"),
     (_MOVED, "M m(1), o = static_cast<M &&>(m); m = M(2); m = static_cast<M &&>(o); x[0] = taken(static_cast<M &&>(m), 1);"),
     ("struct P { const int v; int w; }; struct Q { int &v; const int w = 3; };", "P p{1, 2}, q = p, r{}; Q s{n}, t = s; x[0] = q.v + r.w + t.v + s.w;"),

@@ -38,6 +38,23 @@ struct A { T a; int x; };  // an aggregate
 struct D : T { T c; int y; __device__ D(int n) : T(n), c(n + 1), y(n) {} };
 """
 FEATURES = {
+    "the order of members": (
+        """
+__device__ int noted(int x) { note(x); return x; }
+struct O {
+    int a = noted(1), b, c = noted(3), d;
+    __device__ O() : d(noted(4)), b(noted(2)) {}
+};
+struct Q { int a; int b = a + 1; int c; __device__ Q(int x) : c(x * 10), a(x) {} };
+struct R : T {
+    union { int i; float f; };
+    T t;
+    int w;
+    __device__ R() : w(noted(5)), i(noted(6)), T(8) {}
+};
+""",
+        "O o; Q q(n); note(q.b); note(q.c); R r; note(r.i);",
+    ),
     "blocks and loops": (
         "",
         """

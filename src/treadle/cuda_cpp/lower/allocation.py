@@ -8,6 +8,7 @@ from treadle.cuda_cpp.lower.conversions import convert, is_not_null, number
 from treadle.cuda_cpp.lower.dispatch import lower
 from treadle.cuda_cpp.lower.evaluation_order import arguments
 from treadle.cuda_cpp.lower.heap import call_library, give_back
+from treadle.cuda_cpp.lower.hierarchy import refuse_abstract
 from treadle.cuda_cpp.lower.initializers import fill, from_list
 from treadle.cuda_cpp.lower.names import resolve
 from treadle.cuda_cpp.lower.objects import subscript
@@ -25,6 +26,7 @@ from treadle.cuda_cpp.lower.values import (
     Value,
     describe,
 )
+from treadle.cuda_cpp.lower.virtual_calls import destroy_by_table
 from treadle.cuda_cpp.semantics.types import (
     SIZE,
     VOID,
@@ -42,6 +44,7 @@ from treadle.ir import types as ir
 def new(cx: Context, node: tree.New) -> Value:
     """`new T(…)`, `new T[count]`, and `new (place) T(…)`."""
     type = resolve(cx, node.type)
+    refuse_abstract(cx, type, node.span)
     if isinstance(type, (ArrayOf, Void)):
         raise cx.wrong(f"new {type}: give the length in brackets, new T[n]", node.span)
     count: n.Expression | None = None
@@ -118,6 +121,12 @@ def delete(cx: Context, node: tree.Delete) -> Value:
     if pointer is None:
         raise cx.wrong(f"delete takes a pointer, not {describe(value)}", node.span)
     is_null = all(isinstance(one, NullTarget) for one in pointer.targets)
+    if isinstance(pointer.to, ClassType) and not node.array and not is_null:
+        with cx.separate_block() as body:
+            by_table = destroy_by_table(cx, follow(cx, pointer, node.span), pointer.to, node.span)
+        if by_table:
+            cx.emit(n.If(is_not_null(cx, pointer, node.span), tuple(body), (), node.span))
+            return give_back(cx, pointer, node.span)
     if lifetime_of(pointer.to).ends and not is_null:
         if node.array:
             raise cx.error(

@@ -49,6 +49,7 @@ from treadle.cuda_cpp.lower.values import (
     VoidValue,
     describe,
 )
+from treadle.cuda_cpp.lower.virtual_calls import call_virtual
 from treadle.cuda_cpp.semantics.scopes import (
     Functions,
     Overload,
@@ -109,7 +110,9 @@ def call(cx: Context, node: tree.Call) -> Value:
     )
     receiver = _receiver(cx, function, operands)
     values = operands.emit(cx, lambda: chosen.types)
-    return call_chosen(cx, chosen, unbraced(cx, values, chosen), receiver, span)
+    named = node.function.name if isinstance(node.function, tree.Member) else node.function
+    virtual = not isinstance(named, tree.Name) or not named.scope
+    return call_chosen(cx, chosen, unbraced(cx, values, chosen), receiver, span, virtual)
 
 
 def _call_destructor(cx: Context, node: tree.Member) -> Value:
@@ -200,9 +203,15 @@ def _receiver(cx: Context, function: FunctionSet, operands: Operands) -> Value |
 
 
 def call_chosen(
-    cx: Context, chosen: Candidate, values: Sequence[Value], receiver: Value | None, span: Span
+    cx: Context,
+    chosen: Candidate,
+    values: Sequence[Value],
+    receiver: Value | None,
+    span: Span,
+    virtual: bool = True,
 ) -> Value:
-    """A call of the function that overload resolution selected."""
+    """A call of the function that overload resolution selected. It is not `virtual` if its name is
+    qualified."""
     if chosen.overload.owner is None or "static" in chosen.declaration.specifiers:
         receiver = None
     elif receiver is None:
@@ -217,6 +226,8 @@ def call_chosen(
     elif receiver is not None:
         receiver = _as_object(cx, receiver, span)
     if receiver is not None and chosen.overload.owner is not None:
+        if virtual and (made := call_virtual(cx, chosen, values, receiver, span)) is not None:
+            return made
         receiver = as_base(cx, receiver, chosen.overload.owner, span)
     return call_function(cx, chosen, values, receiver, span)
 

@@ -24,9 +24,8 @@ from treadle.cuda_cpp.lower.dispatch import lower
 from treadle.cuda_cpp.lower.examples import example_object, example_pointer
 from treadle.cuda_cpp.lower.inlining import prepare_result
 from treadle.cuda_cpp.lower.loops import loop_body
-from treadle.cuda_cpp.lower.names import is_auto, is_const, resolve
+from treadle.cuda_cpp.lower.names import is_auto, is_const, resolve, resolved_parameter
 from treadle.cuda_cpp.lower.operators import assign_pointer
-from treadle.cuda_cpp.lower.overloads import resolved_parameter
 from treadle.cuda_cpp.lower.packs import packs_of
 from treadle.cuda_cpp.lower.parameters import returns_a_value
 from treadle.cuda_cpp.lower.recovery import Errors

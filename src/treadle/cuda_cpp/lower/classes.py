@@ -13,6 +13,7 @@ from treadle.cuda_cpp.lower.arithmetic import constant
 from treadle.cuda_cpp.lower.bit_fields import Declared, Layout, Unplaced, laid_out
 from treadle.cuda_cpp.lower.context import Context
 from treadle.cuda_cpp.lower.dispatch import constant_value, static_assert
+from treadle.cuda_cpp.lower.hierarchy import refuse_abstract, refuse_wrong_overriders
 from treadle.cuda_cpp.lower.names import (
     class_or_enum,
     constant_integer,
@@ -25,9 +26,11 @@ from treadle.cuda_cpp.lower.names import (
 from treadle.cuda_cpp.lower.special_members import (
     CONSTRUCTORS,
     DESTRUCTOR,
+    TABLE,
     UNREAD_CONSTRUCTOR,
     is_copy_constructor,
     is_of_one_instance,
+    is_polymorphic,
     is_word,
     written_name,
 )
@@ -45,6 +48,7 @@ from treadle.cuda_cpp.semantics.scopes import (
 )
 from treadle.cuda_cpp.semantics.types import (
     DIM3,
+    VECTORS,
     Absent,
     Arithmetic,
     BitField,
@@ -136,7 +140,7 @@ def _make(
         home.names[SPELLED] = name  # so that its member classes are A<4>::B
     members: list[Declared] = []
     with cx.in_scope(home):
-        bases = []
+        bases: list[ClassType] = []
         for written in declaration.bases:
             if isinstance(written, tree.PackExpansion):
                 raise cx.wrong("the length of this pack of bases is not known", written.span)
@@ -147,9 +151,15 @@ def _make(
                 )
             if not isinstance(base, ClassType):
                 raise cx.wrong(f"{base} is not a class, so it cannot be a base", written.span)
+            if base.declaration is not None and base.declaration.final:
+                raise cx.wrong(f"{base} is final, so it cannot be a base", written.span)
+            if bases and is_polymorphic(base):
+                raise cx.error(refusal_message("virtual"), written.span)
             bases.append(base)
             home.using_directives.append(base.scope)
         home.names["<bases>"] = tuple(bases)
+        if not any(map(is_polymorphic, bases)) and any(map(_is_virtual, declaration.members)):
+            members.append(Declared(TABLE, VECTORS["uint2"]))
         # Member types are declared before fields, which may have them.
         for member in declaration.members:
             if not _is_field(member):
@@ -184,11 +194,13 @@ def _make(
         )
     if not holds_absent(type):
         _refuse_unaligned(cx, declaration, type)
-        if bases and type.fields and not holds_pointer(type):
+        if bases and type.fields and not holds_pointer(type) and not is_polymorphic(type):
             _refuse_shared_padding(cx, declaration, type)
     home.names["<class>"] = type
     home.names.setdefault(declaration.name, TypeEntity(type))
     _own_methods(cx, declaration, scope, home, type, template)
+    if any(map(is_polymorphic, bases)) or any(map(_says_override, declaration.members)):
+        refuse_wrong_overriders(cx, type)
     _add_used(cx, declaration, home)
     for member in declaration.members:
         if isinstance(member, tree.StaticAssert):
@@ -272,6 +284,14 @@ def _unnamed(declaration: tree.StructDeclaration) -> str:
     return f"{declaration.kind}_of_line_{declaration.span.line}_{declaration.span.column}"
 
 
+def _is_virtual(member: tree.Declaration) -> bool:
+    return isinstance(member, tree.FunctionDeclaration) and "virtual" in member.specifiers
+
+
+def _says_override(member: tree.Declaration) -> bool:
+    return isinstance(member, tree.FunctionDeclaration) and "override" in member.specifiers
+
+
 def _is_field(member: tree.Declaration) -> bool:
     if isinstance(member, tree.VariableDeclaration):
         return "static" not in member.specifiers
@@ -333,6 +353,7 @@ def _add_field(cx: Context, member: tree.Declaration, members: list[Declared]) -
             "out, or make the class a base",
             member.span,
         )
+    refuse_abstract(cx, inner, member.span)
     width = None
     if member.bits is not None:
         width = constant_integer(cx, member.bits, "the width of a bit field")

@@ -25,6 +25,7 @@ from treadle.cuda_cpp.lower.functions import (
     refuse_depth,
     with_defaults,
 )
+from treadle.cuda_cpp.lower.hierarchy import refuse_abstract, set_table
 from treadle.cuda_cpp.lower.initializers import fill, from_list, initialize_by_default, refer
 from treadle.cuda_cpp.lower.inlining import bind_argument, end_with_caller, run_body
 from treadle.cuda_cpp.lower.lifetimes import temporary
@@ -44,6 +45,7 @@ from treadle.cuda_cpp.lower.special_members import (
     member_defaults,
     members_of,
     names_class,
+    own_members,
     takes_nothing,
     written_name,
 )
@@ -119,6 +121,7 @@ def construct(cx: Context, type: CppType, values: Sequence[Value], span: Span) -
     if isinstance(type, VectorType):
         return vector(cx, type, values, span)
     if isinstance(type, ClassType):
+        refuse_abstract(cx, type, span)
         if not values and not has_constructors(type):
             return from_list(cx, type, tree.InitializerList((), (), span), span)
         if len(values) == 1 and getattr(values[0], "type", None) == type:
@@ -206,15 +209,12 @@ def run_constructor(
     if not values and not any(takes_nothing(one.declaration) for one in overloads):
         if reason := lack_of_default(type):
             raise cx.wrong(f"{type} is made without arguments: {reason}", span)
-        _default_parts(cx, place, type, frozenset(), span)
+        _initialize_parts(cx, cx, (), type, place, span)
         return
     if has_unread_constructor(type) and not viable(cx, overloads, values, None, span)[0]:
         entity = type.scope.names[UNREAD_CONSTRUCTOR]
         line = entity.code.span.line
         raise cx.error(for_host(f"the constructor of {type} in line {line}"), span)
-    if not overloads:
-        _default_parts(cx, place, type, frozenset(), span)
-        return
     chosen = resolve_overload(cx, type.name, overloads, values, None, span)
     run_chosen(cx, place, type, chosen, unbraced(cx, values, chosen), span)
 
@@ -231,7 +231,7 @@ def run_chosen(
     owner = chosen.overload.owner
     if isinstance(owner, ClassType) and owner != type and derives(type, owner):  # inherited
         _construct_base(cx, place, owner, values, span)
-        _default_parts(cx, place, type, frozenset(), span, [owner])
+        _initialize_parts(cx, cx, (), type, place, span, owner)
         return
     declaration = chosen.declaration
     refuse_unusable(cx, chosen.overload, span)
@@ -283,44 +283,75 @@ def _run_parts(
     span: Span,
 ) -> None:
     """What a constructor does, in its context `inner`: to bases and members, then its body."""
-    given = frozenset(name.text for name, _ in declaration.initializers)
-    if not any(_is_delegated(name, type) for name, _ in declaration.initializers):
-        named = [_named_base(inner, name, type.bases) for name, _ in declaration.initializers]
-        _default_parts(cx, place, type, given, span, [one for one in named if one is not None])
-    run_initializers(inner, declaration, type, place)
+    written = declaration.initializers
+    if any(_is_delegated(name, type) for name, _ in written):
+        run_initializers(inner, declaration, type, place)
+    else:
+        _initialize_parts(cx, inner, written, type, place, span)
     run_body(inner, declaration, span)
 
 
-def _default_parts(
+_Initializers = Sequence[tuple[tree.Name, Sequence[Any]]]
+
+
+def _initialize_parts(
     cx: Context,
-    place: Value,
+    inner: Context,
+    written: _Initializers,
     type: ClassType,
-    given: frozenset[str],
+    place: Value,
     span: Span,
-    bases: Sequence[ClassType] = (),
+    inherited: ClassType | None = None,
 ) -> None:
-    """Initialize the bases and fields without a mem-initializer, by their default constructors or
-    their default member initializers. `bases` are those that have a mem-initializer, and `given`
-    the names of such fields."""
+    """Initialize the bases and then the members, in the order of their declarations, whatever the
+    order of the mem-initializers is. One without a mem-initializer has its default member
+    initializer or its default constructor. `inherited` is a base that is initialized already."""
+    bases = [(_named_base(inner, name, type.bases), name, items) for name, items in written]
     for base in type.bases:
-        if base not in bases and has_default_constructor(base):
+        own = [(name, items) for one, name, items in bases if one == base]
+        if own:
+            with inner.lifetime():
+                _base_initializer(inner, own[0][0], own[0][1], type, place)
+        elif base != inherited and has_default_constructor(base):
             _construct_base(cx, place, base, [], span)
-    defaults = member_defaults(type)
-    members: tuple[Member, ...] = (*type.fields, *type.bits)
-    for field in members:
-        if written_name(field) in given:
-            continue
-        initializer = defaults.get(field.name)
-        owner = innermost(field.type)
-        if initializer is not None:
-            initialize_by_default(cx, place, type, field, initializer, span)
-        elif isinstance(owner, ClassType) and has_default_constructor(owner):
-            part = cx.rules.member_of(cx, place, tree.Name(field.name), span)
-            if isinstance(part, (ArrayValue, SplitArray)):
-                assert isinstance(part.type, ArrayOf)
-                construct_items(cx, part, part.type, span)
-            else:
-                run_constructor(cx, part, owner, [], span)
+    set_table(cx, place, type, span)
+    members = _members_by_name(type)
+    left = {name.text: (name, items) for base, name, items in bases if base is None}
+    for member in own_members(type):
+        mine = [text for text in left if _is_in(member, text)]
+        for text in mine:
+            name, items = left.pop(text)
+            with inner.lifetime():
+                _run_initializer(inner, members.get(text), name, items, type, place)
+        if not mine:
+            _initialize_by_default(cx, place, type, member, span)
+    for name, items in left.values():
+        _run_initializer(inner, members.get(name.text), name, items, type, place)
+
+
+def _is_in(member: Member, name: str) -> bool:
+    """Whether a name is that of a member, or of one in an anonymous union or struct."""
+    if written_name(member) == name:
+        return True
+    anonymous = member.name.startswith("anonymous") and isinstance(member.type, ClassType)
+    return anonymous and name in _members_by_name(member.type)  # type: ignore[arg-type]
+
+
+def _initialize_by_default(
+    cx: Context, place: Value, type: ClassType, member: Member, span: Span
+) -> None:
+    """Initialize a member without a mem-initializer."""
+    initializer = member_defaults(type).get(member.name)
+    owner = innermost(member.type)
+    if initializer is not None:
+        initialize_by_default(cx, place, type, member, initializer, span)
+    elif isinstance(owner, ClassType) and has_default_constructor(owner):
+        part = cx.rules.member_of(cx, place, tree.Name(member.name), span)
+        if isinstance(part, (ArrayValue, SplitArray)):
+            assert isinstance(part.type, ArrayOf)
+            construct_items(cx, part, part.type, span)
+        else:
+            run_constructor(cx, part, owner, [], span)
 
 
 def run_initializers(

@@ -230,6 +230,7 @@ class Lowering:
     symbols: dict[str, PointerValue] = field(default_factory=dict)  # __constant__ and __device__
     statics: dict[Any, Any] = field(default_factory=dict)  # shared variables of functions
     notes: dict[Note, None] = field(default_factory=dict)
+    hierarchy: tuple[list[ClassType], bool] | None = None  # of the file (`hierarchy.py`)
     classes: dict[Any, Any] = field(default_factory=dict)  # instances of classes
     instances: dict[Any, Any] = field(default_factory=dict)  # of class templates, by arguments
     incomplete: dict[str, Any] = field(default_factory=dict)  # keys of classes, by name

@@ -493,6 +493,8 @@ def _to_pointer(cx: Context, value: Value, type: Pointer, span: Span) -> Value:
         return value
     if isinstance(getattr(value, "type", None), ClassType):
         value = cx.rules.call_conversion(cx, value, type, span) or value
+    if isinstance(value, ObjectAddress) and derives(value.object.type, type.to):
+        demand_address(cx, value)
     pointer = pointer_of(cx, value)
     if pointer is None:
         raise cx.unfit(f"{describe(value)} is not a pointer to {type.to}", value, span)
@@ -532,7 +534,7 @@ def as_base(cx: Context, value: Value, base: CppType, span: Span) -> Value:
             return ChoiceLvalue(tag, parts, base)
         case SplitStruct(fields=fields):
             inherited = {one.name: fields[one.name] for one in all_fields(base)}
-            return SplitStruct(base, inherited, value.const)
+            return SplitStruct(base, inherited, value.const, whole=value.whole or value)
     return follow(cx, _base_pointer(cx, address(cx, value, span), base), span)
 
 

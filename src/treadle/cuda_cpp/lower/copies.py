@@ -9,13 +9,19 @@ from treadle.cuda_cpp.lower.arithmetic import constant, minus
 from treadle.cuda_cpp.lower.constructors import run_chosen
 from treadle.cuda_cpp.lower.context import Context, Returns
 from treadle.cuda_cpp.lower.conversions import as_base
+from treadle.cuda_cpp.lower.hierarchy import set_table
 from treadle.cuda_cpp.lower.inlining import run_body
 from treadle.cuda_cpp.lower.lifetimes import take
 from treadle.cuda_cpp.lower.objects import part_of, subscript
 from treadle.cuda_cpp.lower.operators import put
 from treadle.cuda_cpp.lower.overloads import resolve_overload
 from treadle.cuda_cpp.lower.recursion import call_recursive, calls_itself
-from treadle.cuda_cpp.lower.special_members import copy_constructors, destructor_of, lifetime_of
+from treadle.cuda_cpp.lower.special_members import (
+    TABLE,
+    copy_constructors,
+    destructor_of,
+    lifetime_of,
+)
 from treadle.cuda_cpp.lower.usable import refuse_unusable
 from treadle.cuda_cpp.lower.values import Candidate, SplitStruct, Value, is_prvalue, with_category
 from treadle.cuda_cpp.semantics.scopes import Scope
@@ -33,6 +39,8 @@ def copy_into(cx: Context, target: Value, value: Value, type: CppType, span: Spa
         if is_prvalue(value):
             take(cx, value)
         put(cx, target, value, type, span)
+        if isinstance(type, ClassType):  # it may be a part of an object of a derived class
+            set_table(cx, target, type, span)
         return
     if isinstance(type, ArrayOf):
         _each(cx, type, False, lambda at: _copy_item(cx, target, value, type, at, span), span)
@@ -46,7 +54,10 @@ def copy_into(cx: Context, target: Value, value: Value, type: CppType, span: Spa
             return
     for base in type.bases:
         copy_into(cx, as_base(cx, target, base, span), as_base(cx, value, base, span), base, span)
+    set_table(cx, target, type, span)
     for field in type.fields:
+        if field.name == TABLE:
+            continue
         if isinstance(field.type, Reference):
             assert isinstance(target, SplitStruct)
             assert isinstance(value, SplitStruct)
@@ -75,6 +86,7 @@ def destroy(cx: Context, value: Value, type: CppType, span: Span) -> None:
     if destructor is not None:
         declaration = destructor.declaration
         refuse_unusable(cx, destructor, span)
+        set_table(cx, value, type, span)
         instance = (id(declaration), type.arguments)
         recursive = calls_itself(cx, instance)
         if recursive is None:

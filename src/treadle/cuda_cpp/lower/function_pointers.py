@@ -12,7 +12,8 @@ from treadle.cuda_cpp.lower.closures import is_closure
 from treadle.cuda_cpp.lower.context import Context
 from treadle.cuda_cpp.lower.conversions import convert
 from treadle.cuda_cpp.lower.inlining import bind_result
-from treadle.cuda_cpp.lower.overloads import parameter_type, resolve_overload, result_type
+from treadle.cuda_cpp.lower.names import parameter_type
+from treadle.cuda_cpp.lower.overloads import resolve_overload, result_type
 from treadle.cuda_cpp.lower.pointers import ZERO, example_of
 from treadle.cuda_cpp.lower.templates import argument_key
 from treadle.cuda_cpp.lower.values import (
@@ -161,7 +162,7 @@ def call_pointer(
         return call(functions[0][1], values)
     if isinstance(type.result, Reference):
         raise cx.error("a call of one of several functions that return references", span)
-    values = [_kept(cx, one, to, span) for one, to in zip(values, type.parameters, strict=True)]
+    values = [kept(cx, one, to, span) for one, to in zip(values, type.parameters, strict=True)]
     assert pointer.tag is not None
     tag = cx.copied(pointer.tag)
     if isinstance(type.result, Void):
@@ -174,7 +175,7 @@ def call_pointer(
     return result
 
 
-def _kept(cx: Context, value: Value, type: CppType, span: Span) -> Value:
+def kept(cx: Context, value: Value, type: CppType, span: Span) -> Value:
     """An argument that several branches use, computed before them."""
     if isinstance(type, Reference):
         return value

@@ -185,8 +185,6 @@ def _refuse_kernels(cx: Context, declaration: tree.FunctionDeclaration, span: Sp
             message += f" ({name} is the kernel of line {line} here: "
             message += f"rename it to call CUDA's {name})"
         raise cx.error(message, span)
-    if "virtual" in specifiers:
-        raise cx.error(refusal_message("virtual"), span)
 
 
 def with_defaults(cx: Context, chosen: Candidate, values: Sequence[Value]) -> list[Value]:

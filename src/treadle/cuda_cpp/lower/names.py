@@ -241,6 +241,23 @@ def is_const_type(cx: Context, written: tree.TypeTree) -> bool:
         return is_const_type(cx, declaration.type)
 
 
+def resolved_parameter(cx: Context, written: tree.TypeTree) -> CppType:
+    """The type of a parameter: an array is a pointer, to const if its elements are."""
+    type = resolve(cx, written)
+    made = parameter_type(type)
+    if isinstance(type, ArrayOf) and isinstance(made, Pointer):
+        element = written
+        while isinstance(element, tree.ArrayType):
+            element = element.of
+        return Pointer(made.to, made.const or is_const_type(cx, element))
+    return made
+
+
+def parameter_type(type: CppType) -> CppType:
+    """The type of a parameter, as which arrays and functions are pointers."""
+    return decay(type) if isinstance(type, (ArrayOf, FunctionOf)) else type
+
+
 def is_auto(written: tree.TypeTree) -> bool:
     """Whether a type is `auto`, const or not."""
     while isinstance(written, (tree.ConstType, tree.ReferenceType, tree.PointerType)):

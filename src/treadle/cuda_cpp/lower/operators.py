@@ -50,7 +50,7 @@ from treadle.cuda_cpp.lower.pointers import (
     pointer_of,
 )
 from treadle.cuda_cpp.lower.slots import flows, store_slot, targets_of_key
-from treadle.cuda_cpp.lower.special_members import acts, lack_of_assignment, lifetime_of
+from treadle.cuda_cpp.lower.special_members import TABLE, acts, lack_of_assignment, lifetime_of
 from treadle.cuda_cpp.lower.values import (
     Address,
     ArrayValue,
@@ -514,6 +514,8 @@ def _assign_members(cx: Context, target: Value, value: Value, type: ClassType, s
         one, other = (as_base(cx, each, base, span) for each in (target, value))
         assign(cx, "=", one, other, span)
     for field in type.fields:
+        if field.name == TABLE:
+            continue
         one, other = (part_of(cx, each, field, span) for each in (target, value))
         _assign_member(cx, one, other, field.type, span)
 

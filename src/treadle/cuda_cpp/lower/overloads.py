@@ -23,7 +23,14 @@ from treadle.cuda_cpp.lower.conversions import (
     rank_of,
 )
 from treadle.cuda_cpp.lower.dispatch import type_of
-from treadle.cuda_cpp.lower.names import is_auto, is_const, is_const_type, resolve, unsatisfied
+from treadle.cuda_cpp.lower.names import (
+    is_auto,
+    is_const,
+    parameter_type,
+    resolve,
+    resolved_parameter,
+    unsatisfied,
+)
 from treadle.cuda_cpp.lower.packs import (
     counts_by_arguments,
     counts_of_patterns,
@@ -46,7 +53,6 @@ from treadle.cuda_cpp.semantics.ill_formed import IllFormed
 from treadle.cuda_cpp.semantics.scopes import REFERENCE, DeclaredType, Overload, Scope
 from treadle.cuda_cpp.semantics.types import (
     VOID,
-    ArrayOf,
     ClassType,
     ConstOf,
     CppType,
@@ -324,23 +330,6 @@ def _rank(cx: Context, value: Value, type: CppType) -> int:
     if isinstance(type, ClassType):
         return USER
     return CONVERSION if count <= 1 else IMPOSSIBLE
-
-
-def resolved_parameter(cx: Context, written: tree.TypeTree) -> CppType:
-    """The type of a parameter: an array is a pointer, to const if its elements are."""
-    type = resolve(cx, written)
-    made = parameter_type(type)
-    if isinstance(type, ArrayOf) and isinstance(made, Pointer):
-        element = written
-        while isinstance(element, tree.ArrayType):
-            element = element.of
-        return Pointer(made.to, made.const or is_const_type(cx, element))
-    return made
-
-
-def parameter_type(type: CppType) -> CppType:
-    """The type of a parameter, as which arrays and functions are pointers."""
-    return decay(type) if isinstance(type, (ArrayOf, FunctionOf)) else type
 
 
 def _deduced(

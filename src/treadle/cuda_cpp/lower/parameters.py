@@ -14,6 +14,7 @@ from typing import Any
 
 from treadle.core.source import Span
 from treadle.cuda_cpp.lower.context import Context, completed
+from treadle.cuda_cpp.lower.hierarchy import holds_table
 from treadle.cuda_cpp.lower.names import resolve
 from treadle.cuda_cpp.lower.pair_types import holds_double, paired
 from treadle.cuda_cpp.program import (
@@ -190,6 +191,12 @@ def parameters_of(
 
 def _layout(cx: Context, found: Parameters, part: _Part) -> ArgumentLayout:
     type = completed(cx, part.type)
+    if holds_table(innermost(type)):
+        raise cx.error(
+            f"{part.words} is an object with virtual functions, which cannot be passed from the "
+            "host, in CUDA neither: make it in a kernel, and pass a pointer to it",
+            part.span,
+        )
     if isinstance(type, Pointer) and _is_table(innermost(type.to)):
         return _table(cx, found, part, type)
     if not isinstance(type, (ClassType, ArrayOf)) or not holds_pointer(type):

@@ -17,9 +17,15 @@ from treadle.cuda_cpp.lower.constant_initializers import first_bytes
 from treadle.cuda_cpp.lower.context import Context, Facts, LowerAgain, Lowering
 from treadle.cuda_cpp.lower.dispatch import static_assert
 from treadle.cuda_cpp.lower.heap import HEAP, TAKEN
+from treadle.cuda_cpp.lower.hierarchy import holds_table
 from treadle.cuda_cpp.lower.kernels import lower_once
-from treadle.cuda_cpp.lower.names import constant_integer, refuse_void, resolve
-from treadle.cuda_cpp.lower.overloads import parameter_type, specialized
+from treadle.cuda_cpp.lower.names import (
+    constant_integer,
+    parameter_type,
+    refuse_void,
+    resolve,
+)
+from treadle.cuda_cpp.lower.overloads import specialized
 from treadle.cuda_cpp.lower.packs import counts_by_arguments, expanded, packs_of
 from treadle.cuda_cpp.lower.pair_types import holds_double, paired
 from treadle.cuda_cpp.lower.parameters import (
@@ -266,6 +272,12 @@ class Program:
                 raise cx.error(
                     f"{name} has {size:,} bytes, and a variable of a file {_MOST_BYTES:,} at most: "
                     "pass the array to the kernel instead",
+                    declaration.span,
+                )
+            if holds_table(innermost(type)):
+                raise cx.error(
+                    f"{name} is an object with virtual functions, which no constructor makes: make "
+                    "it in a kernel by new, and keep a pointer to it",
                     declaration.span,
                 )
             space: Any = "constant" if "constant" in declaration.specifiers else "device"

@@ -29,6 +29,17 @@ CONSTRUCTORS, DESTRUCTOR = "<constructor>", "<destructor>"
 UNREAD_CONSTRUCTOR = "<unread constructor>"
 
 
+# The hidden field of a class with virtual functions: the number of the class that an object has.
+TABLE = ".class"
+
+
+def is_polymorphic(type: CppType) -> bool:
+    """Whether a class has virtual functions, its own or those of a base."""
+    return isinstance(type, ClassType) and (
+        any(one.name == TABLE for one in type.fields) or any(map(is_polymorphic, type.bases))
+    )
+
+
 def written_name(field: Member) -> str:
     """The name of a field in the file."""
     return field.name.partition(".")[0]
@@ -42,11 +53,16 @@ def is_word(field: Field) -> bool:
 def members_of(type: ClassType) -> tuple[Member, ...]:
     """The members of the bases, then its own, in the order of their initialization."""
     inherited = tuple(one for base in type.bases for one in members_of(base))
+    return inherited + own_members(type)
+
+
+def own_members(type: ClassType) -> tuple[Member, ...]:
+    """The members that a class declares itself, in their order."""
     if not type.bits:
-        return inherited + type.fields
+        return type.fields
     known: dict[str, Member] = {written_name(one): one for one in type.fields}
     known |= {one.name: one for one in type.bits}
-    return inherited + tuple(known[name] for name in type.names)
+    return tuple(known[name] for name in type.names)
 
 
 def has_bits(type: ClassType) -> bool:
@@ -91,10 +107,26 @@ def callable_constructors(type: ClassType) -> list[Overload]:
 
 
 def has_constructors(type: ClassType) -> bool:
-    """Whether a class has user-provided constructors, so that it is not an aggregate."""
-    if type == DIM3 or has_unread_constructor(type):
+    """Whether a class has user-provided constructors or virtual functions, so that it is not an
+    aggregate."""
+    if type == DIM3 or has_unread_constructor(type) or is_polymorphic(type):
         return True
     return any(is_user_provided(one.declaration) for one in constructors_of(type))
+
+
+def has_virtual_destructor(type: ClassType) -> bool:
+    """Whether deleting an object by a pointer to this class ends it as the class that it is of."""
+    if not is_polymorphic(type):
+        return False
+    declaration = type.declaration
+    members = declaration.members if isinstance(declaration, tree.StructDeclaration) else ()
+    own = any(
+        isinstance(one, tree.FunctionDeclaration)
+        and one.name.text.startswith("~")
+        and "virtual" in one.specifiers
+        for one in members
+    )
+    return own or any(map(has_virtual_destructor, type.bases))
 
 
 def is_user_provided(function: tree.FunctionDeclaration) -> bool:
@@ -116,6 +148,8 @@ def has_default_constructor(type: ClassType) -> bool:
     """Whether default-initialization does something: it runs code, in a constructor or in default
     member initializers of the class or its bases and members, or is an error."""
     if type == DIM3 or member_defaults(type) or has_unread_constructor(type):
+        return True
+    if is_polymorphic(type):
         return True
     own = own_constructors(type)
     if own and not any(_is_implicit(one.declaration) for one in own):
@@ -295,11 +329,13 @@ def lifetime_of(type: CppType) -> Lifetime:
     if known is None:
         parts = [lifetime_of(base) for base in type.bases]
         parts += [lifetime_of(field.type) for field in type.fields]
+        table = is_polymorphic(type)  # an object keeps its own
         known = type.scope.names[_KNOWN] = Lifetime(
-            any(not _merely_copies(one.declaration, type) for one in copy_constructors(type))
+            table
+            or any(not _merely_copies(one.declaration, type) for one in copy_constructors(type))
             or any(one.copies for one in parts),
             destructor_of(type) is not None or any(one.ends for one in parts),
-            has_assignment(type) or any(one.assigns for one in parts),
+            table or has_assignment(type) or any(one.assigns for one in parts),
         )
     found: Lifetime = known
     return found

@@ -245,6 +245,7 @@ class SplitStruct:
     const: bool = False
     category: Category = "lvalue"
     key: Any = field(default=None, compare=False)
+    whole: Any = field(default=None, compare=False)  # the derived object that this is a base of
 
 
 @dataclass(frozen=True, slots=True)
@@ -352,8 +353,8 @@ def as_const(value: Any) -> Any:
             return replace(value, choices=tuple(c if c is None else as_const(c) for c in choices))
         case PointerVariable():
             return replace(value, fixed=True)
-        case SplitStruct(type=type, fields=fields):
-            return SplitStruct(type, fields, True, value.category, value.key)
+        case SplitStruct():
+            return replace(value, const=True)
     return value
 
 

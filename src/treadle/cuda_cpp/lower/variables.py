@@ -22,6 +22,7 @@ from treadle.cuda_cpp.lower.conversions import (
 from treadle.cuda_cpp.lower.dispatch import lower, type_of
 from treadle.cuda_cpp.lower.evaluation_order import arguments as constructor_arguments
 from treadle.cuda_cpp.lower.evaluation_order import with_fixed_place
+from treadle.cuda_cpp.lower.hierarchy import refuse_abstract
 from treadle.cuda_cpp.lower.initializers import fill, from_list, text_items
 from treadle.cuda_cpp.lower.lifetimes import begin, take
 from treadle.cuda_cpp.lower.names import is_auto, is_const, resolve, with_auto
@@ -271,6 +272,7 @@ def _known_object(cx: Context, node: tree.VariableDeclaration, type: ClassType) 
 def _local(cx: Context, node: tree.VariableDeclaration, type: CppType) -> Any:
     key = key_of(cx, node)
     initializer = node.initializer
+    refuse_abstract(cx, innermost(type), node.span)
     if isinstance(type, ArrayOf):
         if cx.lowering.checking and initializer is None:
             _refuse_uninitialized(cx, node, type)

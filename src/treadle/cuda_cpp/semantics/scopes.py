@@ -203,6 +203,26 @@ def _friends(declaration: tree.Declaration) -> set[str]:
     }
 
 
+def file_names(scope: Scope) -> list[Any]:
+    """All entities that a file and its namespaces declare."""
+    found: list[Any] = []
+    seen: set[int] = set()
+    file = scope.find(_FILE)
+    waiting = [file.scope] if isinstance(file, Namespace) else []
+    while waiting:
+        scope = waiting.pop()
+        if id(scope) in seen or scope.name == "std":
+            continue
+        seen.add(id(scope))
+        for name, entity in list(scope.names.items()):
+            if isinstance(entity, Namespace):
+                if not name.startswith("<"):
+                    waiting.append(entity.scope)
+            else:
+                found.append(entity)
+    return found
+
+
 def declare_all(declarations: tuple[tree.Declaration, ...], scope: Scope) -> None:
     """Add declarations to a scope."""
     for declaration in declarations:

@@ -29,8 +29,7 @@ def class_type(c: Cursor) -> tree.TypeTree:
         span = c.span
         name = names.name(c, of_type=True)
     attributes.attributes(c, into)
-    if c.text == "final":  # not a keyword
-        c.index += 1
+    final = c.accept("final")  # not a keyword
     text = c.text
     if text not in ("{", ":", ";"):
         if name is None:
@@ -60,6 +59,7 @@ def class_type(c: Cursor) -> tree.TypeTree:
         False,
         1 if into.packed else packing,
         hidden,
+        final,
         span,
     )
     return tree.DefinedType(defined, span)
@@ -71,6 +71,8 @@ def _bases(c: Cursor) -> tuple[tree.NamedType | tree.PackExpansion, ...]:
     c.index += 1
     while True:
         while c.text in _ACCESS_WORDS or c.text == "virtual":
+            if c.text == "virtual":
+                raise c.problem("virtual base classes are not supported: make the base a member")
             c.index += 1
         c.accept("typename")
         span = c.span

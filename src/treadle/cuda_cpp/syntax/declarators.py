@@ -167,6 +167,7 @@ def _function(c: Cursor, result: tree.TypeTree) -> tuple[Function, tree.TypeTree
     found, variadic = parameters(c)
     const = False
     reference = ""
+    words: set[str] = set()
     while True:
         text = c.texts[c.index]
         if text == "->":
@@ -175,6 +176,8 @@ def _function(c: Cursor, result: tree.TypeTree) -> tuple[Function, tree.TypeTree
         elif text in _AFTER_PARAMETERS:
             const = const or text == "const"
             reference = text if text in ("&", "&&") else reference
+            if text in ("override", "final"):
+                words.add(text)
             c.index += 1
             if text == "noexcept" and c.texts[c.index] == "(":
                 c.index = c.closing(c.index, "noexcept") + 1
@@ -183,7 +186,7 @@ def _function(c: Cursor, result: tree.TypeTree) -> tuple[Function, tree.TypeTree
         elif attributes.attribute_follows(c):
             attributes.attributes(c)
         else:
-            return Function(found, variadic, const, reference), result
+            return Function(found, variadic, const, reference, frozenset(words)), result
 
 
 def parameters(c: Cursor) -> tuple[tuple[tree.Parameter, ...], bool]:

@@ -29,6 +29,7 @@ class Function:
     variadic: bool = False
     const: bool = False
     reference: str = ""  # the ref-qualifier: & or &&
+    words: frozenset[str] = frozenset()  # override, final
 
 
 @dataclass(frozen=True, slots=True)

@@ -75,7 +75,7 @@ def function(
         _result(before, declared),
         parameters,
         body,
-        before.words,
+        before.words | found.words,
         template or None,
         template == (),
         before.launch_bounds,

@@ -43,9 +43,9 @@ REFUSALS = {
         "use malloc, or an array of constant size",
     ),
     "virtual": Refusal(
-        "a virtual function",
-        "a call through a vtable needs function pointers, which other GPUs do not have",
-        "use a template parameter for the class, or a switch over a tag",
+        "a second base class with virtual functions",
+        "an object has one number that says of which class it is",
+        "make it the first base, or make the base a member",
     ),
     "dynamic_parallelism": Refusal(
         "a kernel called as a function",

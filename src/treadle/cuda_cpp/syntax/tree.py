@@ -676,6 +676,7 @@ class StructDeclaration:
     expanded: bool = False  # made from one with parameter packs
     packing: int | None = None  # the greatest alignment of a member, if it is packed
     hidden: frozenset[str] = field(default=frozenset(), compare=False)
+    final: bool = False
     span: Span = field(default=NOWHERE, compare=False)
     constraint: Expression | None = None  # of a template
 
