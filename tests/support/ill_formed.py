@@ -164,6 +164,15 @@ ILL_FORMED: list[tuple[str, str, str]] = [
     ("", "B b[2];", "B has no constructor without parameters"),
     ("struct P { int v; P(const P &) = default; };", "P p;", "P has no constructor without parameters"),
     ("", "__shared__ B b;", "B has no constructor without parameters"),
+    # --- classes: access ---
+    ("struct P { __device__ static P made() { return P(); } private: int v; __device__ P() : v(1) {} };", "P p;", "the constructors of (r\\d+::)?P are not public"),
+    ("class P { __device__ P(int) {} };", "P p(1);", "the constructors of (r\\d+::)?P are not public"),
+    ("class P { __device__ P(int) {} };", "P(1);", "the constructors of (r\\d+::)?P are not public"),
+    ("class P { protected: __device__ P() {} };", "P *p = new P;", "the constructors of (r\\d+::)?P are not public"),
+    ("struct P { int v; private: __device__ ~P() {} };", "P p;", "the destructor of (r\\d+::)?P is not public"),
+    ("struct P { int v; private: __device__ ~P() {} };", "P *p = (P *)x; delete p;", "the destructor of (r\\d+::)?P is not public"),
+    ("class P { int v; }; struct Q : P { __device__ int get(Q &q) { return q.v; } };", "", "v is not a public member of"),
+    ("struct P { __global__ void k(int *x) { x[0] = 1; } };", "", "k is a kernel, which cannot be a member"),
     # --- classes: virtual functions ---
     (_VIRTUAL, "V v;", "V is abstract.*: its virtual function f of line \\d+ is pure"),
     (_VIRTUAL, "V *v = new V;", "V is abstract"),
@@ -368,6 +377,7 @@ ILL_FORMED: list[tuple[str, str, str]] = [
 
 # Those that g++ takes: it knows no kernels, warns of narrowing, and waits for instances.
 NOT_FOR_GXX = {
+    ("struct P { __global__ void k(int *x) { x[0] = 1; } };", ""),
     ("", "int v{2.5};"),
     ("", "unsigned v{-1};"),
     ("", "__shared__ int w = 3;"),
@@ -381,6 +391,8 @@ NOT_FOR_GXX = {
 }
 
 WELL_FORMED: list[tuple[str, str]] = [
+    ("class P { int v; protected: int w; __device__ P(int a) : v(a), w(a) {} __device__ ~P() {} public: __device__ int get(const P &p) { return p.v; } }; struct Q : P { __device__ Q() : P(3) {} __device__ int all(Q &q) { return q.w + get(q); } };", "Q q; x[0] = q.all(q);"),
+    ("class P { int v; __device__ P(int a) : v(a) {} public: __device__ static P made(int a) { P p(a); return p; } __device__ int get() const { return v; } };", "P p = P::made(4); auto q = P::made(5); x[0] = p.get() + q.get();"),
     (_VIRTUAL + "struct P final : V { __device__ int f(int) const override { return 3; } __device__ int f(float) { return 4; } };", "W w; P p; V *v = &w; const V &u = p; x[0] = v->f(2) + u.h() + p.f(1.5f); v = new P; delete v;"),
     (_MOVED, "O o = O(1), q = made(2); O &p = o; x[0] = p.v + taken(O(2)) + taken(made(3)) + q.v;"),
     (_MOVED, "M m(1), o = static_cast<M &&>(m); m = M(2); m = static_cast<M &&>(o); x[0] = taken(static_cast<M &&>(m), 1);"),

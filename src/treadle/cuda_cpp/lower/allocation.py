@@ -19,6 +19,7 @@ from treadle.cuda_cpp.lower.special_members import (
     has_default_constructor,
     lifetime_of,
 )
+from treadle.cuda_cpp.lower.usable import refuse_hidden_constructors, refuse_hidden_destructor
 from treadle.cuda_cpp.lower.values import (
     NullTarget,
     PointerValue,
@@ -45,6 +46,8 @@ def new(cx: Context, node: tree.New) -> Value:
     """`new T(…)`, `new T[count]`, and `new (place) T(…)`."""
     type = resolve(cx, node.type)
     refuse_abstract(cx, type, node.span)
+    if isinstance(type, ClassType):
+        refuse_hidden_constructors(cx, type, node.span)
     if isinstance(type, (ArrayOf, Void)):
         raise cx.wrong(f"new {type}: give the length in brackets, new T[n]", node.span)
     count: n.Expression | None = None
@@ -121,6 +124,8 @@ def delete(cx: Context, node: tree.Delete) -> Value:
     if pointer is None:
         raise cx.wrong(f"delete takes a pointer, not {describe(value)}", node.span)
     is_null = all(isinstance(one, NullTarget) for one in pointer.targets)
+    if isinstance(pointer.to, ClassType):
+        refuse_hidden_destructor(cx, pointer.to, node.span)
     if isinstance(pointer.to, ClassType) and not node.array and not is_null:
         with cx.separate_block() as body:
             by_table = destroy_by_table(cx, follow(cx, pointer, node.span), pointer.to, node.span)

@@ -37,7 +37,7 @@ from treadle.cuda_cpp.lower.overloads import resolve_overload, viable
 from treadle.cuda_cpp.lower.pointers import example_of, pointer_of
 from treadle.cuda_cpp.lower.recursion import call_recursive, calls_itself
 from treadle.cuda_cpp.lower.storage import declare_object
-from treadle.cuda_cpp.lower.usable import refuse_unusable
+from treadle.cuda_cpp.lower.usable import refuse_hidden_constructors, refuse_unusable
 from treadle.cuda_cpp.lower.values import (
     Candidate,
     FunctionSet,
@@ -258,6 +258,8 @@ def _construct_call(cx: Context, type: CppType, node: tree.Call, span: Span) -> 
     values = arguments(cx, node.arguments, type)
     if len(values) == 1 and not isinstance(type, (ClassType, VectorType)):
         return explicit_cast(cx, values[0], type, "c", span)
+    if isinstance(type, ClassType):
+        refuse_hidden_constructors(cx, type, span)
     return construct(cx, type, values, span)
 
 

@@ -57,6 +57,7 @@ from treadle.cuda_cpp.lower.operators import (
 from treadle.cuda_cpp.lower.pointers import example_of
 from treadle.cuda_cpp.lower.traits import predicate
 from treadle.cuda_cpp.lower.tree_analysis import note_volatile
+from treadle.cuda_cpp.lower.usable import refuse_hidden_constructors
 from treadle.cuda_cpp.lower.user_literals import lower_user_literal
 from treadle.cuda_cpp.lower.values import (
     VALUES,
@@ -457,6 +458,8 @@ def _construct(cx: Context, node: tree.Construct) -> Value:
         if isinstance(only, tree.InitializerList):
             return from_list(cx, type, only, node.span)
         return explicit_cast(cx, lower(cx, only), type, "c", node.span)
+    if isinstance(type, ClassType):
+        refuse_hidden_constructors(cx, type, node.span)
     return construct(cx, type, arguments(cx, node.arguments, type), node.span)
 
 

@@ -24,7 +24,7 @@ from treadle.cuda_cpp.lower.names import (
 )
 from treadle.cuda_cpp.lower.objects import bit_field, component_type, member, subscript
 from treadle.cuda_cpp.lower.pointers import address, as_index, follow, pointer_of
-from treadle.cuda_cpp.lower.usable import for_host
+from treadle.cuda_cpp.lower.usable import for_host, refuse_hidden
 from treadle.cuda_cpp.lower.values import (
     BitFieldLvalue,
     ChosenPointer,
@@ -45,7 +45,6 @@ from treadle.cuda_cpp.semantics.scopes import (
     Functions,
     GlobalVariable,
     HostEntity,
-    Scope,
 )
 from treadle.cuda_cpp.semantics.types import (
     VOID,
@@ -141,7 +140,7 @@ def lower_member(cx: Context, node: tree.Member) -> Value:
         )
     type = getattr(base, "type", VOID)
     if isinstance(type, ClassType):
-        _refuse_hidden(cx, type, node.name.text, node.span)
+        refuse_hidden(cx, type, node.name.text, node.span)
     found = member_of(cx, base, node.name, node.span)
     type = getattr(base, "type", None)
     if isinstance(type, ClassType) and is_const_field(type, node.name.text):
@@ -231,41 +230,6 @@ def _field_of(cx: Context, base: Value, field: Field, span: Span) -> Value:
     if found is None:
         raise cx.error(f"the reference {field.name} is used before it is bound", span)
     return found
-
-
-def _refuse_hidden(cx: Context, type: ClassType, name: str, span: Span) -> None:
-    """CompileError for a member that is not public, but in functions of its class, of a class in
-    that or of one derived from it."""
-    owner = _owner(type, name)
-    if owner is None or name not in owner.declaration.hidden:
-        return
-    scope: Scope | None = cx.scope
-    while scope is not None:
-        own = scope.names.get("<class>")
-        if isinstance(own, ClassType) and _is_or_derives(own, owner):
-            return
-        scope = scope.parent
-    raise cx.wrong(
-        f"{name} is not a public member of {owner}: only functions of {owner} may use it", span
-    )
-
-
-def _owner(type: ClassType, name: str) -> ClassType | None:
-    """The class that declares a member: the type or a base."""
-    declaration = type.declaration
-    if not isinstance(declaration, tree.StructDeclaration):
-        return None
-    names = {field.name for field in type.fields} | {bits.name for bits in type.bits}
-    if name in names or (type.scope is not None and name in type.scope.names):
-        return type
-    return next((one for base in type.bases if (one := _owner(base, name)) is not None), None)
-
-
-def _is_or_derives(type: ClassType, owner: ClassType) -> bool:
-    """Whether a class is an instance of the same declaration, or of one that derives from it."""
-    if type.declaration is owner.declaration:
-        return True
-    return any(_is_or_derives(base, owner) for base in type.bases)
 
 
 def address_of(cx: Context, value: Value, span: Span) -> Value:

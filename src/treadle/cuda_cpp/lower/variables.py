@@ -44,6 +44,7 @@ from treadle.cuda_cpp.lower.storage import (
 )
 from treadle.cuda_cpp.lower.templates import variable_instance
 from treadle.cuda_cpp.lower.tree_analysis import note_volatile
+from treadle.cuda_cpp.lower.usable import refuse_hidden_constructors, refuse_hidden_destructor
 from treadle.cuda_cpp.lower.values import (
     ArrayValue,
     MemoryTarget,
@@ -272,7 +273,12 @@ def _known_object(cx: Context, node: tree.VariableDeclaration, type: ClassType) 
 def _local(cx: Context, node: tree.VariableDeclaration, type: CppType) -> Any:
     key = key_of(cx, node)
     initializer = node.initializer
-    refuse_abstract(cx, innermost(type), node.span)
+    inner = innermost(type)
+    refuse_abstract(cx, inner, node.span)
+    if isinstance(inner, ClassType):
+        refuse_hidden_destructor(cx, inner, node.span)
+        if initializer is None or node.direct:
+            refuse_hidden_constructors(cx, inner, node.span)
     if isinstance(type, ArrayOf):
         if cx.lowering.checking and initializer is None:
             _refuse_uninitialized(cx, node, type)

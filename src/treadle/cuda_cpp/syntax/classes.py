@@ -43,9 +43,10 @@ def class_type(c: Cursor) -> tree.TypeTree:
     members: tuple[tree.Declaration, ...] = ()
     bases: tuple[tree.NamedType | tree.PackExpansion, ...] = ()
     hidden: frozenset[str] = frozenset()
+    private: frozenset[str] = frozenset()
     if text != ";":
         bases = _bases(c) if text == ":" else ()
-        members, hidden = _members(c, kind, called)
+        members, hidden, private = _members(c, kind, called)
         attributes.attributes(c, into)
     defined = tree.StructDeclaration(
         kind,
@@ -59,6 +60,7 @@ def class_type(c: Cursor) -> tree.TypeTree:
         False,
         1 if into.packed else packing,
         hidden,
+        private,
         final,
         span,
     )
@@ -84,8 +86,8 @@ def _bases(c: Cursor) -> tuple[tree.NamedType | tree.PackExpansion, ...]:
 
 def _members(
     c: Cursor, kind: str, called: str
-) -> tuple[tuple[tree.Declaration, ...], frozenset[str]]:
-    """The members, and the names that have no public one."""
+) -> tuple[tuple[tree.Declaration, ...], frozenset[str], frozenset[str]]:
+    """The members, the names that have no public one, and those that have only private ones."""
     opener = c.index
     if c.text != "{":
         raise c.problem(f"expected '{{' before the members, found {c.found()}")
@@ -97,17 +99,17 @@ def _members(
     c.class_names.append(plain)
     _declare_types_ahead(c, close)
     found: list[tree.Declaration] = []
-    public, friends = kind != "class", False
-    names_of: dict[bool, set[str]] = {True: set(), False: set()}  # public ones, others
+    access, friends = "private" if kind == "class" else "public", False
+    names_of: dict[str, set[str]] = {word: set() for word in _ACCESS_WORDS}
     try:
         while c.index < close and not c.full:
             if c.text in _ACCESS_WORDS:
-                public = c.text == "public"
+                access = c.text
             start = c.index
             made = _member_or_error(c, close)
             # Also after specifiers, as in `__device__ friend int f();`
             friends = friends or "friend" in c.texts[start : c.index]
-            names_of[public].update(filter(None, map(_name_of, made)))
+            names_of[access].update(filter(None, map(_name_of, made)))
             found.extend(made)
     finally:
         c.class_names.pop()
@@ -120,8 +122,11 @@ def _members(
         for member in found:
             if isinstance(member, tree.VariableDeclaration) and member.name:
                 c.declare(member.name, VALUE)
-    hidden = frozenset() if friends else frozenset(names_of[False] - names_of[True])
-    return tuple(found), hidden
+    if friends:
+        return tuple(found), frozenset(), frozenset()
+    private = frozenset(names_of["private"] - names_of["public"] - names_of["protected"])
+    hidden = frozenset((names_of["private"] | names_of["protected"]) - names_of["public"])
+    return tuple(found), hidden, private
 
 
 def _name_of(member: tree.Declaration) -> str:

@@ -663,7 +663,8 @@ class FunctionDeclaration:
 @dataclass(frozen=True, slots=True)
 class StructDeclaration:
     """kind: "struct", "class" or "union". `complete` is False for `struct A;`. An unnamed one has
-    the name "". `hidden` are the names that have no public member; of a class with friends none."""
+    the name "". `hidden` are the names that have no public member, and `private` those that have
+    neither a public nor a protected one; of a class with friends none."""
 
     kind: str
     name: str
@@ -676,6 +677,7 @@ class StructDeclaration:
     expanded: bool = False  # made from one with parameter packs
     packing: int | None = None  # the greatest alignment of a member, if it is packed
     hidden: frozenset[str] = field(default=frozenset(), compare=False)
+    private: frozenset[str] = field(default=frozenset(), compare=False)
     final: bool = False
     span: Span = field(default=NOWHERE, compare=False)
     constraint: Expression | None = None  # of a template
