@@ -293,7 +293,7 @@ ILL_FORMED: list[tuple[str, str, str]] = [
     ("", "const int v;", "v is const|initializer"),
     ("", "Box<int> v;", "template parameter N has no argument"),
     ("", "Box<int, 2, 3> v;", "template arguments for"),
-    ("", "Box v;", "template parameter T has no argument"),
+    ("", "Box v;", "template parameter T has no argument|template parameter T cannot be deduced"),
     ("", "Box<2, int> v;", "takes a type"),
     ("", "Box<int, 2> v; x[0] = v.get();", "no function get takes"),
     ("", "Box<int, 2> v; x[0] = v.nope;", "no member nope"),

@@ -37,7 +37,6 @@ DERIVED = "struct A { int a; }; struct B : A { };"
 CONSTRUCTS = [
     ("goto into a block", kernel("/**/goto in; if (n) { in: x[0] = 1; }"),
      "goto in leads into a block, .*: put the label in a block around the goto"),
-    ("a label without a block", kernel("if (n) /**/again: x[0] = 2;"), "again must be directly in"),
     ("goto back over an object",
      kernel("again: D d; if (n) /**/goto again;", "struct D { __device__ ~D() { clock(); } };"),
      "goto again leads back over an object that ends by code of its class: use a loop"),
