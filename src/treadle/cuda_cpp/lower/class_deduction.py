@@ -11,7 +11,7 @@ from treadle.core.source import Span
 from treadle.cuda_cpp.lower.context import Context, tree_made
 from treadle.cuda_cpp.lower.evaluation_order import operands_of
 from treadle.cuda_cpp.lower.names import injected_class, lookup
-from treadle.cuda_cpp.lower.overloads import resolve_overload, result_type
+from treadle.cuda_cpp.lower.overloads import resolve_overload, result_type, viable
 from treadle.cuda_cpp.lower.special_members import names_class
 from treadle.cuda_cpp.semantics.scopes import DeclaredType, Functions, Overload
 from treadle.cuda_cpp.semantics.types import ClassType
@@ -50,6 +50,15 @@ def deduced_class(cx: Context, entity: DeclaredType, initializer: Any, span: Spa
     finally:
         cx.lowering.unevaluated -= 1
     overloads = [*_guides(entity), *_implicit_guides(cx, entity, len(items))]
+    if not viable(cx, overloads, values, None, span)[0]:
+        first = next(
+            (one.name for one in template.template or () if one.default is None), "of the class"
+        )
+        raise cx.wrong(
+            f"template parameter {first} has no argument, and the initializer does not tell it: "
+            f"write {template.name}<…>",
+            span,
+        )
     chosen = resolve_overload(cx, template.name, overloads, values, None, span)
     made = result_type(cx, chosen)
     assert isinstance(made, ClassType)
