@@ -156,13 +156,13 @@ def loss_of_divided(model, mask, vocabulary, group, x, goal):
 
 
 class Model(td.nn.Module):
-    def __init__(self, width, heads, vocabulary):
+    def __init__(self, width, heads, vocabulary, layers):
         super().__init__()
         self.table = td.nn.Embedding(vocabulary, width, **F64)
         layer = td.nn.TransformerEncoderLayer(
             width, heads, 3 * width, 0.0, "gelu", batch_first=True, norm_first=True, **F64
         )
-        self.layers = td.nn.TransformerEncoder(layer, 2)
+        self.layers = td.nn.TransformerEncoder(layer, layers)
         self.norm = td.nn.LayerNorm(width, **F64)
         self.head = td.nn.Linear(width, vocabulary, **F64)
 
@@ -174,7 +174,7 @@ def transformer(seed, is_full):
         size = dist.size() if group is None else group.size
         length, heads, vocabulary = 2 * size, size + 1, 3 * size + 1
         td.manual_seed(seed)
-        settings = (2 * heads, heads, vocabulary)
+        settings = (2 * heads, heads, vocabulary, 1 + is_full)
         known = Model(*settings)
         mask = td.nn.Transformer.generate_square_subsequent_mask(length, dtype=td.float64)
         ids = td.asarray(random.integers(0, vocabulary, (3, length + 1)))
