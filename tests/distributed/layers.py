@@ -5,6 +5,7 @@ import sys
 from functools import partial
 
 import divided
+import normed
 import piped
 
 from treadle import distributed as dist
@@ -16,6 +17,8 @@ dist.init()
 CHECKS = {
     "divided": divided.light,
     "all divided": divided.full,
+    "normed": partial(normed.run, is_full=False),
+    "all normed": partial(normed.run, is_full=True),
     "piped": partial(piped.pipeline, is_full=False),
     "all piped": partial(piped.pipeline, is_full=True),
     "piped copies": piped.with_data_parallel,

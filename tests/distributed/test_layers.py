@@ -12,8 +12,10 @@ from tests.distributed.test_distributed import launched
 @pytest.mark.parametrize(
     ("count", "parts"),
     [
-        (2, ["divided", "piped"]),
-        pytest.param(4, ["all divided", "all piped", "piped copies"], marks=pytest.mark.slow),
+        (2, ["divided", "piped", "normed"]),
+        pytest.param(
+            4, ["all divided", "all piped", "piped copies", "all normed"], marks=pytest.mark.slow
+        ),
     ],
     ids=["2", "4"],
 )

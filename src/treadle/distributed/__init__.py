@@ -18,8 +18,10 @@ NAMES = {
     "treadle.distributed.layers.attention": (
         "ParallelMultiheadAttention sum_gradients tensor_parallel"
     ),
+    "treadle.distributed.layers.batch_norm": "SyncBatchNorm convert_sync_batchnorm",
     "treadle.distributed.layers.divided": (
-        "ColumnParallelLinear RowParallelLinear VocabParallelEmbedding vocab_parallel_cross_entropy"
+        "ColumnParallelLinear RowParallelLinear VocabParallelEmbedding "
+        "vocab_parallel_cross_entropy whole_state_dict"
     ),
     "treadle.distributed.layers.parts": "join split",
     "treadle.distributed.layers.pipeline": "Pipeline",

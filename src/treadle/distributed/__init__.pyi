@@ -30,12 +30,15 @@ from treadle.distributed.layers.attention import (
 )
 from treadle.distributed.layers.attention import sum_gradients as sum_gradients
 from treadle.distributed.layers.attention import tensor_parallel as tensor_parallel
+from treadle.distributed.layers.batch_norm import SyncBatchNorm as SyncBatchNorm
+from treadle.distributed.layers.batch_norm import convert_sync_batchnorm as convert_sync_batchnorm
 from treadle.distributed.layers.divided import ColumnParallelLinear as ColumnParallelLinear
 from treadle.distributed.layers.divided import RowParallelLinear as RowParallelLinear
 from treadle.distributed.layers.divided import VocabParallelEmbedding as VocabParallelEmbedding
 from treadle.distributed.layers.divided import (
     vocab_parallel_cross_entropy as vocab_parallel_cross_entropy,
 )
+from treadle.distributed.layers.divided import whole_state_dict as whole_state_dict
 from treadle.distributed.layers.parts import join as join
 from treadle.distributed.layers.parts import split as split
 from treadle.distributed.layers.pipeline import Pipeline as Pipeline
@@ -61,6 +64,7 @@ __all__ = [
     "RowParallelLinear",
     "Sharded",
     "ShardedTensor",
+    "SyncBatchNorm",
     "VocabParallelEmbedding",
     "all_gather",
     "all_reduce",
@@ -69,6 +73,7 @@ __all__ = [
     "backend",
     "barrier",
     "broadcast",
+    "convert_sync_batchnorm",
     "explain",
     "from_pieces",
     "init",
@@ -89,4 +94,5 @@ __all__ = [
     "sum_gradients",
     "tensor_parallel",
     "vocab_parallel_cross_entropy",
+    "whole_state_dict",
 ]

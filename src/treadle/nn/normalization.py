@@ -113,7 +113,9 @@ class _Running(_Affine):
         )
 
 
-class _BatchNorm(_Running):
+class BatchNorm(_Running):
+    """What batch norms of all numbers of axes have in common."""
+
     def forward(self, input: Any) -> Tensor:
         """A tensor of the input's shape; in training the running mean and variance move."""
         self._check_rank(input)
@@ -126,13 +128,14 @@ class _BatchNorm(_Running):
             self.weight,
             self.bias,
             looks,
-            self._part() if moves else 0.0,
+            self.next_momentum() if moves else 0.0,
             self.eps,
         )
 
-    def _part(self) -> Any:
-        """How far the running values move: a fixed part of the way, or, without a momentum, so
-        that they are the mean of all batches so far. How many that were, the device knows."""
+    def next_momentum(self) -> Any:
+        """Count a batch. How far the running values move: a fixed part of the way, or, without a
+        momentum, so that they are the mean of all batches so far. How many that were, the device
+        knows."""
         counter = self.num_batches_tracked
         if counter is None:
             return 0.0 if self.momentum is None else self.momentum
@@ -141,7 +144,7 @@ class _BatchNorm(_Running):
         return 1.0 / counter.to(float32) if self.momentum is None else self.momentum
 
 
-class BatchNorm1d(_BatchNorm):
+class BatchNorm1d(BatchNorm):
     """Normalize each channel of (N, C) or (N, C, L) to mean 0 and variance 1 over the batch.
 
     In training the mean and variance are those of the batch, and the running ones move towards them
@@ -157,7 +160,7 @@ class BatchNorm1d(_BatchNorm):
     _ranks = (2, 3)
 
 
-class BatchNorm2d(_BatchNorm):
+class BatchNorm2d(BatchNorm):
     """`BatchNorm1d` for images of shape (N, C, H, W).
 
     >>> import treadle as td
@@ -171,7 +174,7 @@ class BatchNorm2d(_BatchNorm):
     _ranks = (4,)
 
 
-class BatchNorm3d(_BatchNorm):
+class BatchNorm3d(BatchNorm):
     """`BatchNorm1d` for volumes of shape (N, C, D, H, W).
 
     >>> import treadle as td

@@ -271,6 +271,26 @@ class VocabParallelEmbedding(Divided):
         return f"{self.num_embeddings}, {self.embedding_dim}, ranks={self.group.size}"
 
 
+def whole_state_dict(model: Module) -> dict[str, Tensor]:
+    """The state dict of the plain model, in which the parts of divided layers are joined. All ranks
+    call this, and each gets it.
+
+    >>> import treadle as td
+    >>> model = td.distributed.ColumnParallelLinear(3, 2, device="cpu")
+    >>> {name: each.shape for name, each in td.distributed.whole_state_dict(model).items()}
+    {'weight': (2, 3), 'bias': (2,)}
+    """
+    layers = dict(model.named_modules())
+    found = {}
+    for name, tensor in model.state_dict().items():
+        place, _, own = name.rpartition(".")
+        layer = layers.get(place)
+        if isinstance(layer, Divided) and own in layer.parts:
+            tensor = layer.parts[own].joined(tensor, layer.group)
+        found[name] = tensor
+    return found
+
+
 def vocab_parallel_cross_entropy(
     input: Tensor,
     target: ArrayLike,
