@@ -69,7 +69,7 @@ def functions():
         td.exp, lambda x: td.where(x > 0, x, 0), lambda x: td.where(True, x, 1.0),
         lambda x: td.clip(x, max=0.5), lambda x: td.maximum(0.1, x), lambda x: td.pow(2.0, x),
         lambda x: td.add(x, x), lambda x: td.round(x, decimals=1), lambda x: td.sum(x, axis=0),
-        lambda x: td.max(x, dim=1), lambda x: td.var(x), td.logsumexp, td.argmax,
+        lambda x: td.max(x, dim=1), lambda x: td.std(x), td.logsumexp, td.argmax,
         lambda x: td.matmul(x, x.T), lambda x: td.einsum("ij,ij->i", x, x),
         lambda x: f.softmax(x, dim=0), lambda x: f.log_softmax(x, axis=1), f.relu,
         lambda x: f.gelu(x, approximate="tanh"), lambda x: f.leaky_relu(x, 0.2),

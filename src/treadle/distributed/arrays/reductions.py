@@ -31,17 +31,21 @@ _HALVES = (dtypes.float16, dtypes.bfloat16)
 
 def sum(x: Any, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> Any:
     """`td.sum` of a sharded array."""
-    axes = some_axes("sum", axis, len(x.shape))
+    return _total("sum", x, axis, dtype, keepdims)
+
+
+def _total(operation: str, x: Any, axis: Any, dtype: Any, keepdims: bool) -> Any:
+    axes = some_axes(operation, axis, len(x.shape))
     if dtype is None and x.dtype in _HALVES and _split(x, axes):
         # The ranks' sums are not rounded before they are added.
-        return settled(sum(x, axis, dtypes.float32, keepdims), "sum").to(x.dtype)
+        return settled(sum(x, axis, dtypes.float32, keepdims), operation).to(x.dtype)
     if dtype is not None or x.dtype.kind not in ("float", "complex"):
-        x = settled(x, "sum")  # small integers wrap, and their sums do not
+        x = settled(x, operation)  # small integers wrap, and their sums do not
     made = reductions.sum(x.piece, axis=axes, dtype=dtype, keepdims=keepdims)
     layout = _reduced(x.layout, axes, keepdims)
     total = x.like(made, layout.replaced(pending=(*x.layout.pending, *_split(x, axes))))
     # That of all elements is a number, which one rank alone may want to print.
-    return settled(total, "sum") if math.prod(layout.shape) == 1 else total
+    return settled(total, operation) if math.prod(layout.shape) == 1 else total
 
 
 def prod(x: Any, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> Any:
@@ -81,7 +85,7 @@ def mean(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
     if x.dtype.kind not in ("float", "complex"):
         x = x.to(dtypes.float32)
     kind = x.dtype
-    total = sum(x, axes, dtypes.float32 if kind in _HALVES else None, keepdims)
+    total = _total("mean", x, axes, dtypes.float32 if kind in _HALVES else None, keepdims)
     made = total / count if count else settled(total, "mean") * math.nan
     return made.to(kind) if made.dtype is not kind else made
 
