@@ -138,4 +138,8 @@ stream.Stream.call_library = lambda self, name, work, reads, writes: self.call_h
 group._choices = lambda *others: ("nccl", cpu)
 os.environ["NCCL_HOSTID"] = str(RANKS.rank)
 
+import derived  # noqa: E402
 import everything  # noqa: E402, F401
+
+error = derived.raised(lambda: td.distributed.all_reduce(td.ones(2, device="numpy")))
+assert "is on numpy, and nccl moves data of this rank's device, cpu" in str(error), error

@@ -121,6 +121,37 @@ def test_a_script_without_init_is_noticed(failed):
     assert "the script has not called td.distributed.init(): 2 processes ran" in done.stderr
 
 
+@pytest.mark.parametrize("backend", ["mpi", "nccl"])
+def test_several_hosts(tmp_path, backend):
+    """This host by two names: each has one rank."""
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import sys\n"
+        "import treadle as td\n"
+        "from treadle.distributed.environment import launched\n"
+        "found = launched()\n"
+        "if found.backend == 'mpi':\n"
+        "    td.distributed.init()\n"
+        "    assert td.distributed.all_reduce(td.ones(2)).tolist() == [2.0, 2.0]\n"
+        "print(found.rank, found.size, found.local_rank, found.store_is_open, found.backend)\n"
+    )
+    out, err = io.StringIO(), io.StringIO()
+    launch = Launch(
+        2, [str(script)], backend, ("localhost", "127.0.0.1"), variables={"TREADLE_DEVICE": "cpu"}
+    )
+    assert run(launch, lambda line: None, Shown(out, err)) == 0, err.getvalue()
+    assert sorted(out.getvalue().splitlines()) == [
+        f"[0] 0 2 0 True {backend}", f"[1] 1 2 0 True {backend}",
+    ]  # fmt: skip
+
+
+def test_a_host_without_an_address():
+    said = []
+    launch = Launch(1, [str(HERE / "failing.py"), "unused"], "mpi", ("no-such-host.invalid:1",))
+    assert run(launch, said.append, Shown(io.StringIO(), io.StringIO())) == 1
+    assert "'no-such-host.invalid:1' has no address (is --hosts right?)" in said[0]
+
+
 def test_the_command(tmp_path):
     def treadle(*arguments):
         return subprocess.run(

@@ -107,7 +107,7 @@ def barrier(group: Group | None = None) -> None:
     if group.engine.on_host:
         group.wait(group.start(Request("barrier", dtypes.uint8, None), None, None))
     else:
-        _all_reduced(group, zeros((1,)), "sum").numpy()
+        _all_reduced(group, zeros((1,), device=group.engine.device), "sum").numpy()
 
 
 # --- what is given -------------------------------------------------------------------------------

@@ -83,7 +83,7 @@ def run(launch: Launch, say: Callable[[str], None], shown: Shown | None = None) 
         if status == 130:
             say("stopped")
             return 130
-        return _said(store, processes, failures, status, say)
+        return _said(store, processes, failures, status, launch.hosts, say)
 
 
 def _variables(launch: Launch, store: int, output: int, key: str) -> dict[str, str]:
@@ -271,6 +271,7 @@ def _said(
     processes: Sequence[_Process],
     failures: Sequence[Progress],
     status: int,
+    hosts: Sequence[str],
     say: Callable[[str], None],
 ) -> int:
     """Say how it has ended."""
@@ -291,7 +292,9 @@ def _said(
     found = store.progress()
     absent = [each.rank for each in found if each.ended is None]
     if status and len(absent) == len(found):
-        say("no process has begun: see above what starting them has printed")
+        unknown = [host for host in hosts if not _has_address(host)]
+        why = f", and {_quoted(unknown)} has no address (is --hosts right?)" if unknown else ""
+        say(f"no process has begun: see above what starting them has printed{why}")
     elif status:
         say(f"a process ended with an exit status other than 0: {ends or 'see above'}")
     elif not any(each.is_initialized for each in found) and len(found) > 1:
@@ -300,6 +303,20 @@ def _said(
             "itself"
         )
     return int(bool(status))
+
+
+def _has_address(host: str) -> bool:
+    """Whether a host of --hosts is known, which ssh may have another name for."""
+    name, _, count = host.rpartition(":")
+    try:
+        socket.getaddrinfo(name if name and count.isdecimal() else host, None)
+    except OSError:
+        return False
+    return True
+
+
+def _quoted(hosts: Sequence[str]) -> str:
+    return ", ".join(map(repr, hosts))
 
 
 def _listed(numbers: Sequence[int]) -> str:
@@ -330,12 +347,9 @@ def _mpi(launch: Launch, variables: dict[str, str]) -> list[Start]:
 
 
 def _plain(launch: Launch, variables: dict[str, str]) -> list[Start]:
-    """Each rank as a process of its own."""
+    """Each rank as a process of its own; on several hosts by mpiexec, which starts any program."""
     if launch.hosts:
-        raise DistributedError(
-            "processes on several hosts are started by mpiexec (--backend mpi), srun or torchrun, "
-            "whose variables td.distributed.init() knows"
-        )
+        return _mpi(launch, variables)
     return [
         (
             _worker(launch),

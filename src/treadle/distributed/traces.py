@@ -15,7 +15,6 @@ from treadle.core.paths import as_path, naming
 from treadle.distributed.collectives import all_gather
 from treadle.distributed.group import current, world
 from treadle.distributed.messages import recv, send
-from treadle.runtime.devices import default_device
 from treadle.runtime.devices import device as find_device
 from treadle.runtime.profile.session import Profile
 from treadle.runtime.profile.trace import trace_events
@@ -78,8 +77,8 @@ def _of_rank(profile: Profile, rank: int, offset: float) -> Iterator[dict[str, A
 def _gathered(events: list[dict[str, Any]]) -> list[dict[str, Any]] | None:
     """All ranks' events on rank 0; None on the others."""
     group = current()
-    on_host = group.engine is None or group.engine.on_host
-    where = find_device("cpu") if on_host else default_device()
+    engine = group.engine
+    where = (None if engine is None else engine.device) or find_device("cpu")
     own = np.frombuffer(zlib.compress(json.dumps(events).encode(), 1), np.uint8).copy()
     with no_grad():
         sizes = all_gather(asarray([own.size], dtype="int64", device=where)).tolist()

@@ -65,6 +65,12 @@ def transferred(
     refusal = group.engine.refusal(request)
     if refusal:
         raise DistributedError(refusal)
+    used = group.engine.device
+    if used is not None and device.id != used.id:
+        raise DistributedError(
+            f"{request} is on {device.id}, and {group.engine.name} moves data of this rank's "
+            f'device, {used.id}: x.to("{used.id}"), or init(backend="mpi")'
+        )
     array = None if x is None else _in_memory(x)
     if not group.engine.on_host:
         return computed(_start(array, transfer, device))

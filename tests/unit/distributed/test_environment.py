@@ -28,6 +28,7 @@ SLURM = {
         (TORCHRUN, (5, 8, 1, 4), ("gpu1", 29500), False),
         (TORCHRUN | {"TORCHELASTIC_USE_AGENT_STORE": "True"}, (5, 8, 1, 4), ("gpu1", 29501), False),
         (TORCHRUN | SLURM, (5, 8, 1, 4), ("gpu1", 29500), True),
+        (TORCHRUN | SLURM | {"TORCHELASTIC_RUN_ID": "1"}, (5, 8, 1, 4), ("gpu1", 29500), False),
         (OPEN_MPI, (2, 4, 0, 2), None, True),
         (OPEN_MPI | SLURM, (2, 4, 0, 2), None, True),
         (MPICH, (1, 2, 1, 2), None, True),

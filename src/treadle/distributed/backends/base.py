@@ -66,6 +66,8 @@ class Backend(Protocol):
 
     name: str
     on_host: bool
+    device: Device | None
+    """The device whose memory it uses; None where it uses the host's."""
     wider: Mapping[str, DType]
     """What numbers are cast to that it cannot reduce, by their short names."""
 

@@ -41,6 +41,7 @@ class Mpi:
 
     name = "mpi"
     on_host = True
+    device = None
     wider = {"f16": dtypes.float32, "bf16": dtypes.float32, "bool": dtypes.uint8}
 
     def refusal(self, request: Request) -> str:

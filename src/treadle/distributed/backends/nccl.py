@@ -56,7 +56,7 @@ class Nccl:
 
     def __init__(self, meeting: Meeting, library: Any) -> None:
         self._library = library
-        self._device = meeting.device
+        self.device = meeting.device
         self._timeout = meeting.timeout
         self._look = meeting.look
         self.rank, self.size = meeting.launched.rank, meeting.launched.size
@@ -103,7 +103,7 @@ class Nccl:
             except self._library.NCCLError as error:
                 raise DistributedError(f"NCCL failed in {operation}: {error}") from None
 
-        main = self._device.default_stream
+        main = self.device.default_stream
         if main.capturing is not None:
             main.handle.call_library(request.kind, work, reads, writes)
             operation.end()
@@ -125,7 +125,7 @@ class Nccl:
 
     def split(self, members: Members | None, color: int | None) -> None:
         """A communicator of a group. NCCL wants nothing else to be under way meanwhile."""
-        self._device.synchronize()
+        self.device.synchronize()
         order = 0 if members is None else members.ranks.index(self.rank)
         made = self._joined(
             "make groups",
@@ -140,7 +140,7 @@ class Nccl:
         """Destroy the communicator; after a failure the process's end does that."""
         self._is_closed = True
         if not failed:
-            self._device.synchronize()
+            self.device.synchronize()
             for each in (*self._groups.values(), self._communicator):
                 self._library.comm_destroy(each)
         return None
@@ -167,7 +167,7 @@ class Nccl:
     def _joined(self, what: str, join: Callable[[], Any]) -> Any:
         """What a call gives for which NCCL waits until all ranks make it."""
         found: list[Any] = []
-        driver: Any = self._device.handle
+        driver: Any = self.device.handle
 
         def meet() -> None:
             try:
@@ -197,7 +197,7 @@ class Nccl:
 
     def _watch(self) -> None:
         """Mark the stream from time to time, and see that marks are reached."""
-        self._device.handle.work_apart()
+        self.device.handle.work_apart()
         mark: _Mark | None = None
         since = 0.0
         while not self._is_closed:

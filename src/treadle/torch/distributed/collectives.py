@@ -15,7 +15,7 @@ from treadle.distributed import messages
 from treadle.tensor.assembly import concat
 from treadle.tensor.creation import asarray, zeros
 from treadle.tensor.tensor import Tensor as Inner
-from treadle.torch.distributed.processes import ProcessGroup, get_group_rank, world
+from treadle.torch.distributed.processes import ProcessGroup, get_group_rank, where, world
 from treadle.torch.distributed.work import ReduceOp, Work, finished
 from treadle.torch.tensors import Tensor
 
@@ -291,7 +291,11 @@ def _exchanged(
     """Flat pieces for each rank, and how many elements come from each: pieces of any lengths, which
     are filled up to the longest."""
     most = max([each.size for each in pieces] + [*wanted])
-    longest = int(inner.all_reduce(asarray(most, dtype=dtypes.int32), "max", _in(group)).item())
+    longest = int(
+        inner.all_reduce(
+            asarray(most, dtype=dtypes.int32, device=where()), "max", _in(group)
+        ).item()
+    )
     filled = []
     for each in pieces:
         rest = zeros(longest - each.size, dtype=each.dtype, device=each.device)
@@ -308,7 +312,7 @@ def barrier(
     if not async_op:
         inner.barrier(_in(group))
         return None
-    done = inner.all_reduce(zeros(1), group=_in(group))
+    done = inner.all_reduce(zeros(1, device=where()), group=_in(group))
 
     def wait() -> None:
         done.numpy()

@@ -10,18 +10,11 @@ import numpy as np
 
 from treadle.autograd.modes import no_grad
 from treadle.distributed import collectives as inner
-from treadle.distributed import group as ranks
-from treadle.runtime.devices import Device, default_device, device
 from treadle.tensor.assembly import concat
 from treadle.tensor.creation import asarray, zeros
 from treadle.tensor.tensor import Tensor as Inner
 from treadle.tensor.tensor import from_numpy
-from treadle.torch.distributed.processes import ProcessGroup, get_group_rank, world
-
-
-def _where() -> Device:
-    """A device whose memory the backend reaches."""
-    return default_device() if ranks.backend() == "nccl" else device("cpu")
+from treadle.torch.distributed.processes import ProcessGroup, get_group_rank, where, world
 
 
 def _pickled(value: Any) -> np.ndarray[Any, Any]:
@@ -31,11 +24,11 @@ def _pickled(value: Any) -> np.ndarray[Any, Any]:
 def _exchanged(value: Any, members: ProcessGroup) -> list[Any]:
     """The objects of all ranks of a group."""
     own = _pickled(value)
-    where = _where()
+    place = where()
     with no_grad():
-        sizes = inner.all_gather(asarray([own.size], device=where), group=members.inner).tolist()
-        rest = zeros(max(sizes) - own.size, dtype="uint8", device=where)
-        filled = concat([from_numpy(own, where), rest])
+        sizes = inner.all_gather(asarray([own.size], device=place), group=members.inner).tolist()
+        rest = zeros(max(sizes) - own.size, dtype="uint8", device=place)
+        filled = concat([from_numpy(own, place), rest])
         every = inner.all_gather(filled.reshape((1, -1)), group=members.inner).numpy()
     return [pickle.loads(row[:size].tobytes()) for row, size in zip(every, sizes, strict=True)]
 
@@ -79,12 +72,12 @@ def broadcast_object_list(
         return
     root = get_group_rank(members, src or 0) if group_src is None else group_src
     own = _pickled(object_list) if members.rank() == root else np.empty(0, np.uint8)
-    where = _where()
+    place = where()
     with no_grad():
-        size = int(inner.broadcast(asarray([own.size], device=where), root, members.inner).item())
+        size = int(inner.broadcast(asarray([own.size], device=place), root, members.inner).item())
         given: Inner = (
-            from_numpy(own, where) if members.rank() == root
-            else zeros(size, dtype="uint8", device=where)
+            from_numpy(own, place) if members.rank() == root
+            else zeros(size, dtype="uint8", device=place)
         )  # fmt: skip
         found: Sequence[Any] = pickle.loads(
             inner.broadcast(given, root, members.inner).numpy().tobytes()

@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 from treadle.core.errors import DistributedError
 from treadle.distributed import environment
 from treadle.distributed import group as processes
+from treadle.runtime.devices import Device
 from treadle.torch import devices
 
 # What PyTorch calls what moves the data, and what does it here; None is NCCL where the default
@@ -176,6 +177,13 @@ def world() -> ProcessGroup:
             "init_process_group."
         )
     return GroupMember.WORLD
+
+
+def where() -> Device:
+    """A device whose memory the backend reaches."""
+    engine = processes.current().engine
+    found = None if engine is None else engine.device
+    return devices.place("cpu") if found is None else found
 
 
 def new_group(
