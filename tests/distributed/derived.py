@@ -139,7 +139,8 @@ def traces(seed):
     for found in spans.values():
         assert len(found) == size
         last_begin = max(each["ts"] for each in found)
-        assert last_begin <= min(each["ts"] + each["dur"] for each in found) + 100  # microseconds
+        # Half the time of a question for the store's clock is long where the machine is busy.
+        assert last_begin <= min(each["ts"] + each["dur"] for each in found) + 50e3  # microseconds
 
 
 def unordered():
