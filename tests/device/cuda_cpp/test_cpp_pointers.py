@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import numpy as np
 
 import treadle as td
@@ -471,3 +473,27 @@ def test_sums_of_addresses_become_pointers(device, rng):
     with td.use_device(device):
         td.cuda_module(ADDRESSES).addresses[1, 8](rows, out, 16)
     np.testing.assert_allclose(out, [*(number + whole), *[1] * 8], rtol=1e-6)
+
+
+COMPARED = """
+__global__ void compared(const float *a, const float *b, const float *c, int pick, int *out)
+{
+    const float *p = pick ? a : b;
+    const float *q = pick == 2 ? nullptr : c;
+    out[0] = a == b; out[1] = a != b; out[2] = p == q; out[3] = q == a;
+    out[4] = p == nullptr; out[5] = p == a; out[6] = p == b; out[7] = q == p;
+}
+"""
+
+
+def test_null_pointers_are_equal(device):
+    kernel = td.cuda_module(COMPARED).compared
+    arrays = [td.ones(4, device=device) for _ in range(3)]
+    for given in product((False, True), repeat=3):
+        for pick in range(3):
+            out = td.zeros(8, dtype=td.int32, device=device)
+            passed = [x if is_given else None for x, is_given in zip(arrays, given, strict=True)]
+            kernel[1, 1](*passed, pick, out)
+            a, b, c = (is_given and number for number, is_given in enumerate(given, 1))
+            p, q = a if pick else b, False if pick == 2 else c
+            assert out.tolist() == [a == b, a != b, p == q, q == a, not p, p == a, p == b, q == p]

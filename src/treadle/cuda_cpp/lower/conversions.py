@@ -243,6 +243,11 @@ def is_not_null(cx: Context, pointer: PointerValue | None, span: Span) -> n.Expr
     return folded(result)
 
 
+def _are_both_null(one: object, other: object, span: Span) -> n.Expression:
+    exist = n.Binary("logical_or", _target_exists(one), _target_exists(other), ir.BOOL, span)
+    return folded(n.Unary("not", folded(exist), ir.BOOL, span))
+
+
 def _target_exists(target: object) -> n.Expression:
     if isinstance(target, NullTarget):
         return n.FALSE
@@ -792,9 +797,12 @@ def same_place(cx: Context, left: PointerValue, right: PointerValue, span: Span)
     for place, one in enumerate(left.targets):
         for other_place, other in enumerate(right.targets):
             if one != other:
-                continue
-            equal: n.Expression = n.TRUE
-            if not isinstance(one, NullTarget):
+                equal = _are_both_null(one, other, span)
+                if equal == n.FALSE:
+                    continue
+            elif isinstance(one, NullTarget):
+                equal = n.TRUE
+            else:
                 first = PointerValue((one,), left.offset, left.unit, left.to)
                 second = PointerValue((one,), right.offset, right.unit, right.to)
                 first, second = same_steps(cx, first, second)
