@@ -23,6 +23,7 @@ ELSEWHERE = {
     "test_benchmark_kernels": "the folder `benchmarks`",
     "test_cpp_function_objects": "g++",
     "test_cpp_language": "g++",
+    "test_cpp_class_templates": "g++",
     "test_cpp_constraints": "g++",
     "test_cpp_deduction": "g++",
     "test_cpp_packs": "g++",
