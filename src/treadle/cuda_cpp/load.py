@@ -92,7 +92,7 @@ def cuda_module(
                 parsed = read(text, file, macros, folders, skip_missing_headers, double)
             program = load(parsed, file, double, recursion)
             if not kept:
-                kept_files.save(entry, replace(parsed, checked=True))
+                kept_files.save(entry, replace(parsed, checked=True, warnings=program.warnings))
             return CudaModule(program, file, fastmath, warp_synchronous)
     except CompileError as error:
         raise shortened(error)  # noqa: B904 - it is the same error

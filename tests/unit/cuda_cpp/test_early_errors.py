@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import treadle as td
-from treadle.core.errors import CompileErrors
+from treadle.core.errors import CompileErrors, CompileWarning
 
 KERNEL = "__global__ void k(int *x) { x[0] = 1; }\n"
 
@@ -97,3 +97,58 @@ def test_what_is_none(source):
 def test_all_of_many():
     statements = "\n".join(f"x[{k}] = none{k};" for k in range(50))
     assert len(errors_of(f"__global__ void k(int *x) {{\n{statements}\n}}")) == 50
+
+
+@pytest.mark.parametrize(
+    ("source", "place", "words"),
+    [
+        ("__globl__ void f(int *x) {}", (1, 1), "did you mean __global__?"),
+        ("__device___ int f() { return 1; }", (1, 1), "did you mean __device__?"),
+        ("static __devce__ int f() { return 1; }", (1, 8), "did you mean __device__?"),
+        ("__device__ void f() { __sharred__ int s[2]; }", (1, 23), "did you mean __shared__?"),
+        ("struct S { __global__ void f(int *x) {} };", (1, 28), "f is a member of S"),
+        ("template <class T, int N struct S { T a[N]; };", (1, 10), "lack their '>'"),
+        ("template <class T, int N void f(T *x) { x[0] = N; }", (1, 10), "lack their '>'"),
+        (
+            "__global__ void f() { extern __shared__ float s[]; }\n"
+            "__global__ void g() { extern __shared__ int s[]; }",
+            (2, 45),
+            "s is an array of int here, and of float in line 1",
+        ),
+    ],
+)
+def test_declarations(source, place, words):
+    with pytest.raises(CompileErrors) as caught:
+        td.cuda_module(f"{source}\n{KERNEL}")
+    error = caught.value.errors[0]
+    assert (error.line, error.column) == place
+    assert words in error.message
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "typedef int __device_t__; __device__ __device_t__ f(__device_t__ a) { return a; }",
+        "template <class T, int N = int{3}, class U = decltype(T{})> struct S { T a[N]; };",
+        "template <class T, int N = (3 > 2)> struct S { T a[N]; };",
+        "struct S { friend __global__ void f(S *s); };",
+        "__global__ void f() { extern __shared__ float s[]; }\n"
+        "__global__ void g() { extern __shared__ __align__(16) float s[]; }\n"
+        "namespace n { __global__ void g() { extern __shared__ int s[]; } }",
+    ],
+)
+def test_declarations_like_these(source):
+    assert td.cuda_module(f"{source}\n{KERNEL}").kernels
+
+
+@pytest.mark.parametrize(
+    ("source", "words"),
+    [
+        ("", "the text is empty"),
+        ("int main() { return 0; }", "kernels are the functions with __global__"),
+        ("import numpy\n\ndef f(x):\n    return x\n", "This is Python"),
+    ],
+)
+def test_no_kernels(source, words):
+    with pytest.warns(CompileWarning, match=f"there are no kernels.*{words}"):
+        assert td.cuda_module(source).kernels == ()

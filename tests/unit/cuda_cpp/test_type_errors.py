@@ -58,6 +58,7 @@ def test_each_of_a_table(tmp_path):
     assert taken == NOT_FOR_GXX  # so that no row is in the table for nothing
 
 
+@pytest.mark.filterwarnings("ignore::treadle.core.errors.CompileWarning")
 def test_what_is_like_these(tmp_path):
     text, _ = _joined(WELL_FORMED)
     assert not _refused_by_gxx(text, tmp_path / "well_formed.cpp")

@@ -8,9 +8,11 @@ reported (`IllFormed`): what kernels cannot have here is the error of the kernel
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from treadle.core.errors import CompileError
+from treadle.core.source import Span
 from treadle.cuda_cpp.lower.constructors import run_initializers
 from treadle.cuda_cpp.lower.context import (
     Context,
@@ -62,14 +64,22 @@ _MOST_RUNS = 16  # of one function: each adds a fact about a variable
 _ON_DEVICES = frozenset(("device", "global", "constexpr"))
 
 
-def type_errors(
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """What is wrong with the functions of a file, and warnings with their places."""
+
+    errors: list[IllFormed]
+    warnings: list[tuple[str, Span]]
+
+
+def checked(
     unit: tree.TranslationUnit,
     scope: Scope,
     texts: Mapping[str, str],
     types: NumberTypes,
     symbols: Mapping[str, tuple[CppType, str]],
-) -> list[IllFormed]:
-    """What is ill-formed in the functions of a file, in the file's order.
+) -> Checked:
+    """What is ill-formed in the functions of a file, in the file's order, and what is warned of.
     `symbols` are the types of its variables in device memory, and whether they are "constant"."""
     lowering = Lowering(RULES, texts, Facts(), types=types, checking=True, file=unit.file)
     cx = Context(lowering, scope)
@@ -85,7 +95,8 @@ def type_errors(
     found = [one for one in found if _is_of_user(one, unit.file)]
     order = {file: at for at, file in enumerate(texts)}
     found.sort(key=lambda one: (order.get(one.file, 0), one.line, one.column))
-    return list({(one.span, one.message): one for one in found}.values())
+    warned = [one for one in lowering.warnings if _is_of_user_file(one[1], unit.file)]
+    return Checked(list({(one.span, one.message): one for one in found}.values()), warned)
 
 
 def _uses_unknown_namespaces(declarations: Sequence[tree.Declaration], scope: Scope) -> bool:
@@ -136,7 +147,11 @@ def _is_checked(one: tree.FunctionDeclaration, file: str) -> bool:
 
 def _is_of_user(one: Any, file: str) -> bool:
     """Whether a declaration is not one of our own headers."""
-    return one.span.file == file or not one.span.file.startswith("<")
+    return _is_of_user_file(one.span, file)
+
+
+def _is_of_user_file(span: Span, file: str) -> bool:
+    return span.file == file or not span.file.startswith("<")
 
 
 def _methods(

@@ -214,6 +214,7 @@ class Lowering:
     folding: int = 0  # depth of initializers of constants
     unevaluated: int = 0  # depth of unevaluated operands
     checking: bool = False  # only types are checked, function by function (`checking.py`)
+    warnings: dict[tuple[str, Span], None] = field(default_factory=dict)  # of what is checked
     file: str = ""  # that the user opened
     all_names: bool = False  # nothing but the file declares names of the function that is checked
     constants: int = 0  # depth of constant expressions
@@ -345,6 +346,7 @@ class Context:
         self.blocks: list[list[n.Statement]] = [[]]
         self.span = NOWHERE  # of the current statement
         self.unused: Any = None  # the call whose value is discarded
+        self.addressed: Any = None  # the operand of `&`
         self.calls = 0  # that were inlined here so far
         self.errors: Recovery | None = None  # None: no recovery
         # For each enclosing loop None, or for a switch that became a loop the flag of `continue`.
@@ -406,6 +408,11 @@ class Context:
         which may lack what NVIDIA's has."""
         ours = any(self.lowering.is_ours(getattr(one, "declaration", None)) for one in types)
         return (self.error if ours else self.wrong)(message, span)
+
+    def warn(self, message: str, span: Span) -> None:
+        """Warn of what compiles, when types are checked. Once for each place."""
+        if not self.lowering.unevaluated:
+            self.lowering.warnings[message, span] = None
 
     def note(self, kind: str, construct: str, reason: str = "", span: Span | None = None) -> None:
         """Add a note to the kernel's report."""

@@ -71,6 +71,7 @@ from treadle.cuda_cpp.lower.values import (
     as_const,
 )
 from treadle.cuda_cpp.lower.variables import global_variable
+from treadle.cuda_cpp.lower.warnings import warn_of_operator
 from treadle.cuda_cpp.semantics.early_errors import may_be_foreign
 from treadle.cuda_cpp.semantics.scopes import (
     DeclaredType,
@@ -316,6 +317,7 @@ def _unary(cx: Context, node: tree.Unary) -> Value:
     if node.op == "&":
         if isinstance(node.operand, tree.Name):
             _demand_object(cx, node.operand)
+        cx.addressed = node.operand
         return address_of(cx, lower_place(cx, node.operand), node.span)
     if node.op in ("++", "--"):
         operand = _changed(cx, node.operand, node.span)
@@ -374,7 +376,8 @@ def _binary(cx: Context, node: tree.Binary) -> Value:
     for one in reversed(chain):
         operands = Operands([value], [[]])
         operands.add(*lower_to_block(cx, one.right))
-        value = _combined(cx, one.op, operands, one.span)
+        left, value = value, _combined(cx, one.op, operands, one.span)
+        warn_of_operator(cx, one.op, left, one.right, one.span)
     return value
 
 
@@ -414,6 +417,7 @@ def _assign(cx: Context, node: tree.Assign) -> Value:
         type = _right_type(cx, node.op, target, value, node.span)
         value = snapshot(cx, value, type, inside, node.span)
         cx.emit(*inside)
+    warn_of_operator(cx, node.op, target, node.value, node.span)
     return assign(cx, node.op, target, value, node.span)
 
 

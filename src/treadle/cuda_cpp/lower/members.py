@@ -41,6 +41,7 @@ from treadle.cuda_cpp.lower.values import (
     describe,
 )
 from treadle.cuda_cpp.lower.variables import global_variable
+from treadle.cuda_cpp.lower.warnings import warn_of_subscript
 from treadle.cuda_cpp.semantics.scopes import (
     Functions,
     GlobalVariable,
@@ -99,6 +100,7 @@ def lower_subscript(cx: Context, node: tree.Subscript) -> Value:
     given = getattr(index, "type", None)
     if isinstance(given, Arithmetic) and given.scalar.is_float:
         raise cx.wrong(f"arrays are indexed by integers, not by {given}", node.span)
+    warn_of_subscript(cx, node, base)
     place = integer(cx, index, "arrays are indexed by integers", node.span)
     return subscript(cx, base, as_index(cx, folded(place)), node.span)
 

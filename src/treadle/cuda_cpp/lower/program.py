@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -10,9 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from treadle.core.errors import CompileError, CompileErrors, CompileWarning
+from treadle.core.source import Span, excerpt
 from treadle.cuda_cpp import program as records
 from treadle.cuda_cpp.lower import builtin_names
-from treadle.cuda_cpp.lower.checking import type_errors
+from treadle.cuda_cpp.lower.checking import Checked, checked
 from treadle.cuda_cpp.lower.constant_initializers import first_bytes
 from treadle.cuda_cpp.lower.context import Context, Facts, LowerAgain, Lowering
 from treadle.cuda_cpp.lower.dispatch import static_assert
@@ -45,10 +47,12 @@ from treadle.cuda_cpp.lower.variables import (
     points_to_functions,
     static_name,
 )
+from treadle.cuda_cpp.semantics.doubtful import doubtful
 from treadle.cuda_cpp.semantics.early_errors import early_errors
 from treadle.cuda_cpp.semantics.ill_formed import IllFormed
+from treadle.cuda_cpp.semantics.misplaced import misplaced
+from treadle.cuda_cpp.semantics.misspelled import misspelled
 from treadle.cuda_cpp.semantics.redefinitions import redefinitions
-from treadle.cuda_cpp.semantics.returns import without_return
 from treadle.cuda_cpp.semantics.scopes import (
     Functions,
     GlobalVariable,
@@ -111,12 +115,16 @@ def read(
         defines = {**DOUBLE_IS_FLOAT, **defines}
     read = preprocess(text, file, defines, include, skip_missing_headers)
     parsed = parse(read.tokens, read.texts, file)
-    errors = sorted((*read.errors, *parsed.errors), key=lambda error: (error.file, error.line))
-    if errors:
-        raise CompileErrors(errors)
     headers = [name for name, _ in read.unknown_headers]
+    words = misspelled(read.tokens, file) if all(map(declares_only_host_names, headers)) else []
+    lines = {(one.file, one.line) for one in words}  # whose other errors follow from these
+    found = [one for one in parsed.errors if (one.file, one.line) not in lines]
+    errors = sorted((*read.errors, *words, *found), key=lambda error: (error.file, error.line))
+    if errors:
+        raise CompileErrors([one.with_source(read.texts.get(one.file)) for one in errors])
     wrong = [
         *redefinitions(parsed.unit.declarations),
+        *misplaced(parsed.unit.declarations),
         *early_errors(parsed.uses, headers, builtin_names.is_known, builtin_names.unknown),
     ]
     source = SourceFile(
@@ -133,7 +141,7 @@ def _with_type_errors(
     """Errors with those of types, each place once, in the order of the file."""
     found = {one.span: one.with_source(source.texts.get(one.file)) for one in wrong}
     try:
-        more: list[IllFormed] = Program(source, file, NUMBER_TYPES[double], 0).type_errors()
+        more: list[IllFormed] = Program(source, file, NUMBER_TYPES[double], 0).checked().errors
     except CompileError:
         more = []
     for one in more:
@@ -144,20 +152,42 @@ def _with_type_errors(
 
 def load(
     source: SourceFile, file: str, double: Double = "double", recursion: int = records.LEVELS
-) -> records.Program:
+) -> Program:
     """The program of a file, whose functions call themselves at most `recursion` levels deep. Warns
-    of functions that may end without a return."""
-    for name, span in without_return(source.unit.declarations):
-        warnings.warn_explicit(
-            f"{name} may end without a return: the value of its call is undefined then",
-            CompileWarning,
-            span.file,
-            span.line,
-        )
+    of what its author most likely meant otherwise."""
     program = Program(source, file, NUMBER_TYPES[double], recursion)
-    if not source.checked and (wrong := program.type_errors()):
-        raise CompileErrors(wrong)
+    program.warnings = source.warnings if source.checked else _warnings(program, source, file)
+    for message, span in program.warnings:
+        shown = excerpt(span, source.texts.get(span.file))
+        shown = f"{message}\n{shown}" if shown and span.column else message
+        warnings.warn_explicit(shown, CompileWarning, span.file, span.line)
     return program
+
+
+def _warnings(program: Program, source: SourceFile, file: str) -> tuple[tuple[str, Span], ...]:
+    """What is warned of, with the places. CompileErrors for what is ill-formed."""
+    found = program.checked()
+    if found.errors:
+        raise CompileErrors(found.errors)
+    warned = [*doubtful(source.unit, builtin_names.is_known), *found.warnings]
+    warned.sort(key=lambda one: (one[1].file, one[1].line, one[1].column))
+    if not program.kernels and not program.has_variables:
+        warned.append((_no_kernels(source.texts.get(file, "")), Span(file, 1, 0)))
+    return tuple(dict.fromkeys(warned))
+
+
+_PYTHON = re.compile(r"^(?:@|import \w|from [\w.]+ import |def \w+\(.*:$)", re.MULTILINE)
+
+
+def _no_kernels(text: str) -> str:
+    """The warning of a file without kernels."""
+    if not text.strip():
+        return "there are no kernels in it: the text is empty"
+    python = " This is Python, whose kernels are functions with @td.kernel."
+    return (
+        "there are no kernels in it: kernels are the functions with __global__."
+        f"{python if _PYTHON.search(text) else ''}"
+    )
 
 
 class Program:
@@ -165,6 +195,7 @@ class Program:
 
     def __init__(self, source: SourceFile, file: str, types: NumberTypes, recursion: int) -> None:
         unit = self._unit = source.unit
+        self.warnings: tuple[tuple[str, Span], ...] = ()
         self._recursion = recursion
         self.sources = source.texts
         self.file = file
@@ -185,6 +216,11 @@ class Program:
         self._queued: dict[str, records.Queued] = {}
         self._instances: dict[str, tuple[Overload, Scope]] = {}
         self._unchecked = self._check_assertions(unit)
+
+    @property
+    def has_variables(self) -> bool:
+        """Whether the user's file declares variables in device memory."""
+        return any(_is_of_user(one.declaration, self.file) for one in self._variables.values())
 
     @property
     def notes(self) -> tuple[records.Note, ...]:
@@ -215,16 +251,16 @@ class Program:
         )
         return Context(lowering, self._scope)
 
-    def type_errors(self) -> list[IllFormed]:
-        """What is ill-formed in the functions of the file, whatever is launched."""
+    def checked(self) -> Checked:
+        """What is ill-formed in the functions of the file, whatever is launched, and warnings."""
         if not all(declares_only_host_names(name) for name, _ in self._headers):
-            return []  # what is missing may make sense of them
+            return Checked([], [])  # what is missing may make sense of them
         symbols = {
             name: (type, "constant" if self.symbols[name].space == "constant" else "global")
             for name, type in self._types.items()
             if name in self.symbols
         }
-        return type_errors(self._unit, self._scope, self.sources, self._number_types, symbols)
+        return checked(self._unit, self._scope, self.sources, self._number_types, symbols)
 
     # --- variables ---
 
@@ -600,6 +636,10 @@ def _is_null(initializer: Any) -> bool:
     return isinstance(initializer, (tree.NullLiteral,)) or (
         isinstance(initializer, tree.IntegerLiteral) and initializer.value == 0
     )
+
+
+def _is_of_user(one: tree.VariableDeclaration, file: str) -> bool:
+    return one.span.file == file or not one.span.file.startswith("<")
 
 
 def _own_name(symbol: str) -> str:

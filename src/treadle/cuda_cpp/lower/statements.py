@@ -23,6 +23,7 @@ from treadle.cuda_cpp.lower.storage import declare_object
 from treadle.cuda_cpp.lower.switches import lower_switch
 from treadle.cuda_cpp.lower.values import FunctionSet, describe
 from treadle.cuda_cpp.lower.variables import declare as declare_variable
+from treadle.cuda_cpp.lower.warnings import warn_of_statement
 from treadle.cuda_cpp.semantics.scopes import declare
 from treadle.cuda_cpp.semantics.types import ArrayOf, ClassType, VectorType
 from treadle.cuda_cpp.syntax import tree
@@ -59,6 +60,7 @@ def _expression(cx: Context, node: tree.ExpressionStatement) -> None:
     cx.unused = node.expression
     with cx.lifetime():
         value = lower(cx, node.expression)
+    warn_of_statement(cx, node, value)
     if isinstance(value, FunctionSet) and not value.overloads:  # one of CUDA's
         raise cx.error(f"{value.name} is not called: write {value.name}(…)", node.span)
 

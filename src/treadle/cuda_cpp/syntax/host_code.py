@@ -78,7 +78,7 @@ def extent(c: Cursor, start: int) -> Extent:
             continue
         if text == "template" and texts[at + 1] == "<":
             template = True
-            at = _after_angles(c, at + 1)
+            at = after_angles(c, at + 1)
             continue
         if text == "=" and texts[at - 1] != "operator":
             assigned = True
@@ -146,11 +146,17 @@ def _after_catches(c: Cursor, at: int) -> int:
     return at
 
 
-def _after_angles(c: Cursor, at: int) -> int:
+def after_angles(c: Cursor, at: int) -> int:
     """The index after a template parameter list, or where it must end if its `>` is missing."""
     depth = 0
-    while c.texts[at] not in (";", "{", "}", ""):
+    while c.texts[at] not in (";", "}", ""):
         text = c.texts[at]
+        if text == "{":  # of a default argument, which is followed by the next parameter or the end
+            close = c.partners[at]
+            if c.texts[close + 1][:1] not in (",", ">", "&", "|", ":", ".", "("):
+                return at
+            at = close + 1
+            continue
         if text == "<":
             depth += 1
         elif text in (">", ">>", ">>>"):

@@ -30,9 +30,9 @@ _REGISTERS = {
     "lanemask_le": f"((2u << {LANE}) - 1u)",
     "lanemask_ge": f"(~((1u << {LANE}) - 1u))",
     "lanemask_gt": f"(~((2u << {LANE}) - 1u))",
-    "clock": "(unsigned int)clock64()",
-    "clock64": "(unsigned long long)clock64()",
-    "globaltimer": "(unsigned long long)globaltimer()",
+    "clock": "(unsigned int)::clock64()",
+    "clock64": "(unsigned long long)::clock64()",
+    "globaltimer": "(unsigned long long)::globaltimer()",
     **{
         f"{name}.{axis}": f"{variable}.{axis}"
         for name, variable in (

@@ -27,7 +27,8 @@ class SourceFile:
     skipped, each with the place of its #include. `looked_for` has each path at which a header was
     looked for, and the digest of what was there (`source.files.digest_of`): if these are the same,
     and so is the text, reading it again gives the same. `tokens` counts what was parsed. Of one
-    that is `checked` it is known that nothing in its functions is ill-formed.
+    that is `checked` it is known that nothing in its functions is ill-formed, and what `warnings`
+    there are, with their places.
     """
 
     unit: tree.TranslationUnit
@@ -36,6 +37,7 @@ class SourceFile:
     looked_for: Mapping[str, str]
     tokens: int
     checked: bool = False
+    warnings: tuple[tuple[str, Span], ...] = ()
 
 
 def to_bytes(source: SourceFile) -> bytes:

@@ -132,6 +132,8 @@ class _Reader:
         c = self.c
         start = c.index
         c.began = before = c.uses.mark()
+        if c.text == "template" and c.texts[start + 1] == "<":
+            self._check_angles(start + 1)
         macro = host_code.unknown_macro_end(c)
         if macro > 0:
             return (host_code.skip(c, host_code.Extent(macro, -1, "macro", c.text, False)),)
@@ -146,6 +148,14 @@ class _Reader:
         read = host_code.attempt(c, found, lambda: declarations.declaration(c, "namespace"))
         c.uses.forget(before)
         return tuple(_for_host(declaration) for declaration in read)
+
+    def _check_angles(self, opener: int) -> None:
+        """Report template parameters without their `>`, also of what is skipped if it fails."""
+        c = self.c
+        stop = host_code.after_angles(c, opener)
+        if c.texts[stop - 1][:1] != ">" or c.partners[stop - 1] >= 0:
+            message = f"the parameters of this template lack their '>', before '{c.texts[stop]}'"
+            c.report(c.problem(message, opener))
 
     def _device_code(self, found: host_code.Extent) -> tuple[tree.Declaration, ...]:
         c = self.c
