@@ -50,6 +50,19 @@ _VIRTUAL = (
 
 # (declarations, body, words)
 ILL_FORMED: list[tuple[str, str, str]] = [
+    # --- what messages say ---
+    ("", "auto g = [](int v) { if (v) return 1; return 2.5f; }; g(n);", "int before and float here"),
+    ("__device__ auto g(int v) { if (v) return 1; return 2.5f; }", "", "g returns int before"),
+    ("", "x[0] = a->a;", "write \\. instead of ->"),
+    ("", "x[0] = (&a).a;", "write ->a"),
+    ("struct G { int v; __device__ void f() const { v = 1; } };", "", "f is declared const, so it"),
+    ("namespace q { __device__ int func() { return 1; } }", "x[0] = q::fun();", "mean q::func"),
+    ("namespace q { __device__ int func() { return 1; } }", "x[0] = func();", "mean q::func"),
+    ("", "x[0] = fr(3);", "argument 1 is a value, and int& needs a variable"),
+    ("", "x[0] = t2(1, 2.5f);", "T would be int and float"),
+    ("template <class T> __device__ T made() { return 1; }", "x[0] = made();", "give it in <>"),
+    ("", "flaot v = 1;", "mean float"),
+    ("", "x[0] = threadIdx.w;", "it has x, y, z"),
     # --- conversions and pointers ---
     ("", "int v = x;", "int\\* does not convert to int"),
     ("", "int *p = n;", "not a pointer to int"),

@@ -126,8 +126,48 @@ def test_declarations(source, place, words):
 
 
 @pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        ("x[0] = __syncthread();", "did you mean __syncthreads?"),
+        ("atomicadd(x, 1);", "did you mean atomicAdd?"),
+        ("x[0] = __shfl_dwn_sync(~0u, x[0], 1);", "did you mean __shfl_down_sync?"),
+        ("curandState s;", "declared in <curand_kernel.h>: write #include <curand_kernel.h>"),
+        ("__nv_fp8x2_e4m3 v;", "declared in <cuda_fp8.h>"),
+        ("auto b = cooperative_groups::this_thread_block();", "in <cooperative_groups.h>"),
+        ("cub::BlockReduce<int, 32> r;", "declared in <cub/cub.cuh>"),
+        ("using namespace nvcuda; wmma::fragment<wmma::accumulator> a;", "declared in <mma.h>"),
+        ("x[0] = 089;", "089 begins with 0, so it is octal"),
+        ('asm("mov.f32 %0, %1;" : "=r"(y[0]) : "f"(1.0f));', 'float, and its constraint "r"'),
+        ('asm("mov.b32 %0, %1;" : "=r"(x[0]) : "r"(l));', 'is long, and its constraint "r"'),
+        ('asm("mov.b64 %0, 1;" : "=l"(x[0]));', 'constraint "l" is for integers of 64 bits'),
+        ('asm("mov.f32 %0, %1;" : "=f"(y[0]) : "f"(1.0));', "is double"),
+        ('asm("mov.b32 %0, %2;" : "=r"(x[0]) : "r"(1));', "names the operand %2"),
+    ],
+)
+def test_names_and_operands(body, words):
+    with pytest.raises(CompileErrors) as caught:
+        td.cuda_module(f"__global__ void k(int *x, float *y, long l) {{\n{body}\n}}")
+    assert caught.value.line == 2
+    assert words in caught.value.errors[0].message
+
+
+def test_operands_like_these():
+    lines = (
+        'asm("mov.b32 %0, %1;" : "=r"(x[0]) : "r"((unsigned)l));',
+        'asm("mov.b64 %0, %1;" : "=l"(l) : "l"(x));',
+        'asm("mov.f32 %0, %1;" : "+f"(y[0]) : "f"(1.0f));',
+        'asm("mov.b32 %0, %1;" : "=r"(x[0]) : "n"(3));',
+        'short s; asm("mov.b16 %0, %1;" : "=h"(s) : "h"((short)1));',
+        'asm("mov.f64 %0, 0d3FF0000000000000;" : "=d"(d[0]));',
+    )
+    body = "\n".join(lines)
+    td.cuda_module(f"__global__ void k(int *x, float *y, double *d, long l) {{\n{body}\n}}")
+
+
+@pytest.mark.parametrize(
     "source",
     [
+        "namespace cub { struct A { int a; }; } __device__ int f(cub::A a) { return a.a; }",
         "typedef int __device_t__; __device__ __device_t__ f(__device_t__ a) { return a; }",
         "template <class T, int N = int{3}, class U = decltype(T{})> struct S { T a[N]; };",
         "template <class T, int N = (3 > 2)> struct S { T a[N]; };",

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import treadle as td
-from treadle.core.errors import CompileError
+from treadle.core.errors import CompileError, CompileWarning
 
 PROGRAM = r"""
 // A program as it is compiled with nvcc: most of it is for the host.
@@ -341,7 +341,8 @@ def test_names_that_only_differ_in_their_namespace():
 
 @pytest.mark.parametrize("text", ["", "\n\n", "int x;", "// nothing", "int main() { return 0; }"])
 def test_files_without_kernels(text):
-    module = td.cuda_module(text)
+    with pytest.warns(CompileWarning, match="there are no kernels"):
+        module = td.cuda_module(text)
     assert module.kernels == ()
     with pytest.raises(AttributeError, match="has no kernels"):
         module.k  # noqa: B018

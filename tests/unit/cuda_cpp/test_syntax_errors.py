@@ -37,7 +37,7 @@ from treadle.cuda_cpp.syntax.translation_unit import parse
         ("static_cast<int a;", 2, "expected '>' after the type of the cast, found 'a'"),
         ("unsigned float x;", 2, "'unsigned float' is not a type"),
         ("break int;", 2, "expected ';' after 'break', found 'int'"),
-        ("int x = 09;", 2, "'9' is not a suffix of an integer"),
+        ("int x = 09;", 2, "09 begins with 0, so it is octal, which has no digits 8 and 9"),
         ("a ? b;", 2, "expected ':' between the two operands after '?', found ';'"),
         ("@ a;", 2, "'@' is not a token of C++: expected an expression, found '@'"),
         ("__shared__ float s[4;", 2, "expected ']' after the size of the array, found ';'"),

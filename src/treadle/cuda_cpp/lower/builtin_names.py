@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 from treadle.core.source import Span
@@ -22,9 +22,13 @@ from treadle.cuda_cpp.lower.builtin_calls import Handler, call_function, call_wi
 from treadle.cuda_cpp.lower.context import Context
 from treadle.cuda_cpp.lower.recovery import UNDECLARED
 from treadle.cuda_cpp.lower.values import Rvalue, Value
+from treadle.cuda_cpp.semantics.misspelled import is_nearly_one
 from treadle.cuda_cpp.semantics.types import DIM3, INT, UINT3, UNSIGNED, VECTORS, ir_type
+from treadle.cuda_cpp.source.declaring_headers import declaring_header
 from treadle.cuda_cpp.source.headers import lacks_from_library
+from treadle.cuda_cpp.source.library_headers import names_in
 from treadle.cuda_cpp.syntax import tree
+from treadle.cuda_cpp.syntax.keywords import FUNDAMENTAL_WORDS
 from treadle.cuda_cpp.syntax.refusals import REFUSALS, refusal_message
 from treadle.ir import nodes as n
 from treadle.ir import types as ir
@@ -99,15 +103,27 @@ def is_known(name: str) -> bool:
     return name in VARIABLES or is_function(name)
 
 
-def unknown(name: str, declared: Iterable[str] = ()) -> str:
-    """The message for an undeclared name; `declared` are names that may have been meant."""
-    known = [*declared, *FUNCTIONS, *OUTPUTS, *_HANDLERS, *VARIABLES]
-    close = difflib.get_close_matches(name, known, 1, 0.8)
-    hint = f" (did you mean {close[0]}?)" if close else ""
+def is_surely_none(name: str, read: Collection[str] = ()) -> bool:
+    """Whether a name is surely not declared: it is a misspelled one of CUDA's, or of a header that
+    is not among the files that were `read`."""
+    if declaring_header(name, read):
+        return True
+    return is_nearly_one(name, (*FUNCTIONS, *OUTPUTS, *_HANDLERS, *VARIABLES))
+
+
+def unknown(name: str, declared: Iterable[str] = (), read: Collection[str] = ()) -> str:
+    """The message for an undeclared name; `declared` are names that may have been meant, and `read`
+    the files that were."""
+    if header := declaring_header(name, read):
+        return header
+    known = [*declared, *FUNCTIONS, *OUTPUTS, *_HANDLERS, *VARIABLES, *FUNDAMENTAL_WORDS]
+    close = difflib.get_close_matches(name, known, 1, 0.8 if len(name) > 5 else 0.75)
+    close = [one for one in declared if one.endswith(f"::{name}")] or close
+    hint = f" (did you mean {close[0]}?)" if close and "__treadle" not in close[0] else ""
     if name.startswith("std::"):
         return (
             f"{name} is from the C++ standard library, of which kernels have a part (the guide to "
-            "CUDA C++ lists it): write a __device__ function that does the same"
+            f"CUDA C++ lists it){_of_library(name)}: write a __device__ function that does the same"
         )
     if "::" in name and (lacks := lacks_from_library(name, name.partition("::")[0])):
         return lacks
@@ -120,6 +136,14 @@ def unknown(name: str, declared: Iterable[str] = ()) -> str:
         f"{name} {UNDECLARED}{hint}: declare it, or include the file that does "
         "(include=[…] names folders to look in)"
     )
+
+
+def _of_library(name: str) -> str:
+    """The name of the standard library that may have been meant."""
+    close = difflib.get_close_matches(
+        name.removeprefix("std::"), [*names_in("std"), *FUNCTIONS], 1, 0.65
+    )
+    return f" (did you mean std::{close[0]}?)" if close and close[0][0] != "_" else ""
 
 
 def call_with(

@@ -285,6 +285,7 @@ def _lower(lowering: Lowering, overload: Overload, errors: Errors) -> None:
     elif isinstance(owner, ClassType) and "static" not in declaration.specifiers:
         this = example_object(cx, "this", owner, declaration.span)
         cx.this = as_const(this) if declaration.const else this
+        cx.changes_nothing = declaration.const
     assigned = assigned_names(cx, declaration)
     _check_defaults(cx, declaration)
     for parameter in declaration.parameters:

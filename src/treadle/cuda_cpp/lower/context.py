@@ -309,6 +309,7 @@ class Returns:
     """What `return` does in the current function: `place` receives the value."""
 
     type: CppType | None  # None: deduced (`auto`)
+    deduced: bool = False  # the type is that of the first return
     place: Any = None  # an Lvalue or PointerVariable; None without a value
     reference: Any = None  # the object, if a reference is returned
     choices: list[Any] = field(default_factory=list)  # the objects, if there are several returns
@@ -347,6 +348,7 @@ class Context:
         self.span = NOWHERE  # of the current statement
         self.unused: Any = None  # the call whose value is discarded
         self.addressed: Any = None  # the operand of `&`
+        self.changes_nothing = False  # a method that is declared const
         self.calls = 0  # that were inlined here so far
         self.errors: Recovery | None = None  # None: no recovery
         # For each enclosing loop None, or for a switch that became a loop the flag of `continue`.

@@ -59,6 +59,12 @@ def constant_rvalue(cx: Context, expression: Any, what: str) -> Rvalue:
     return Rvalue(result, value.type)
 
 
+_LENGTH = (
+    ": make it a constant or a template parameter, or the array extern __shared__, whose bytes are "
+    "the third number of a launch"
+)
+
+
 def _unknown_constant(cx: Context, expression: Any, message: str) -> CompileError:
     """The error of what is not a constant expression, as far as can be evaluated here. C++ forbids
     it if it has the value of a variable that may change."""
@@ -66,7 +72,8 @@ def _unknown_constant(cx: Context, expression: Any, message: str) -> CompileErro
         if isinstance(node, tree.Name) and not node.scope:
             found = cx.scope.find(node.text)
             if isinstance(found, Lvalue) and not found.const and isinstance(found.type, Arithmetic):
-                return cx.wrong(f"{message}, and {node.text} is a variable", expression.span)
+                hint = _LENGTH if message.startswith("the length") else ""
+                return cx.wrong(f"{message}, and {node.text} is a variable{hint}", expression.span)
     return cx.error(message, expression.span)
 
 

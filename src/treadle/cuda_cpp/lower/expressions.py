@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from treadle.core.source import Span
@@ -42,6 +42,7 @@ from treadle.cuda_cpp.lower.names import (
     known_entity,
     lookup,
     named_type,
+    qualified_names,
     refuse_later,
     resolve,
     scope_of,
@@ -104,6 +105,7 @@ from treadle.cuda_cpp.semantics.types import (
     ir_type,
     size_of,
 )
+from treadle.cuda_cpp.source.headers import LIBRARIES
 from treadle.cuda_cpp.syntax import tree
 from treadle.cuda_cpp.syntax.keywords import TRAITS
 from treadle.cuda_cpp.syntax.refusals import refusal_message
@@ -277,12 +279,25 @@ def _builtin(cx: Context, node: tree.Name) -> Value:
     if node.scope:
         _refuse_qualified(cx, node)
     known_as = cx.scope.all_names() if cx.lowering.checking and not node.scope else ()
+    if node.scope and (home := scope_of(cx, node.scope)) is not None:
+        before = spelled.removesuffix(node.text)
+        known_as = [before + name for name in home.names if name.isidentifier()]
+        if _is_of_file(home, node.scope) and cx.lowering.all_names and not cx.is_in_template():
+            raise cx.wrong(builtin_names.unknown(spelled, known_as), node.span)
+    elif not node.scope:
+        known_as = [*known_as, *qualified_names(cx, node.text)]
     # A call in a template may be of a function that is found by its arguments.
     own = cx.lowering.declared  # in a variable's own initializer
     sure = cx.lowering.all_names and not (node.scope or may_be_foreign(node.text))
     sure = sure and not (own and own[:2] == (node.text, id(cx.scope)))
     error = cx.wrong if sure and not cx.is_in_template() else cx.error
-    raise error(builtin_names.unknown(spelled, known_as), node.span)
+    raise error(builtin_names.unknown(spelled, known_as, cx.lowering.texts), node.span)
+
+
+def _is_of_file(scope: Scope, path: Sequence[tree.Name]) -> bool:
+    """Whether a namespace is one of the user's, all of whose names are known."""
+    is_library = path[0].text in LIBRARIES or path[0].text in ("", "std")
+    return scope.kind == "namespace" and not (is_library or scope.using_directives)
 
 
 def _refuse_qualified(cx: Context, node: tree.Name) -> None:

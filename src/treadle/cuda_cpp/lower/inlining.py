@@ -49,6 +49,7 @@ from treadle.cuda_cpp.lower.values import (
 from treadle.cuda_cpp.semantics.scopes import REFERENCE, KnownValue, Scope
 from treadle.cuda_cpp.semantics.types import (
     VOID,
+    Arithmetic,
     ClassType,
     CppType,
     Pointer,
@@ -95,6 +96,7 @@ def inline(
         name=declaration.name.text,
         isolated=cx.isolated,
     )
+    inner.changes_nothing = declaration.const
     inner.memories = cx.memories
     inner.recursion = cx.recursion
     inner.blocks = [cx.blocks[-1]]
@@ -220,6 +222,7 @@ def prepare_result(cx: Context, body: tree.Statement, span: Span) -> None:
     if type is None:
         type = deduced_result(cx, body)
         cx.returns.type = type
+        cx.returns.deduced = True
     key = (cx.path, "result")
     if isinstance(type, Void):
         return
@@ -311,6 +314,15 @@ def lower_return(cx: Context, node: tree.Return) -> None:
         cx.end_from(1)
         cx.emit(n.Return(None, node.span))
         return
+    if cx.returns.deduced and isinstance(type, Arithmetic):
+        other = _returned_type(cx, node)
+        if isinstance(other, Arithmetic) and other != type:
+            name = "this lambda" if cx.name == "operator()" else cx.name
+            raise cx.wrong(
+                f"{name} returns {type} before and {other} here: its type is deduced, so all must "
+                "be the same; write the type, or convert",
+                node.span,
+            )
     with cx.lifetime():
         _return_value(cx, node, node.value, type)
 

@@ -55,6 +55,7 @@ from treadle.cuda_cpp.semantics.types import (
     Field,
     FunctionOf,
     Pointer,
+    VectorType,
 )
 from treadle.cuda_cpp.syntax import tree
 from treadle.ir import types as ir
@@ -155,6 +156,12 @@ def _arrow(cx: Context, base: Value, span: Span) -> Value:
         made = call_operator(cx, "->", [base], span)
         if made is not None:
             return _arrow(cx, made, span)
+        if not isinstance(base, ObjectAddress):
+            raise cx.amiss(
+                f"{describe(base)} is an object, not a pointer: write . instead of ->",
+                span,
+                getattr(base, "type", None),
+            )
     return dereference(cx, base, span)
 
 
@@ -170,6 +177,8 @@ def member_of(cx: Context, base: Value, name: tree.Name, span: Span) -> Value:
         return _of_class(cx, base, type, name, span)
     arrow = isinstance(type, Pointer) and isinstance(type.to, ClassType)
     hint = f": write ->{name.text} for what it points to" if arrow else ""
+    if isinstance(type, VectorType):
+        hint = f": it has {', '.join(ir.COMPONENTS[: type.count])}"
     raise cx.wrong(f"{describe(base)} has no member {name.text}{hint}", span)
 
 

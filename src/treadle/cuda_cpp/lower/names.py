@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from dataclasses import replace
 from typing import Any, NoReturn
 
@@ -40,9 +41,10 @@ from treadle.cuda_cpp.semantics.types import (
     Void,
     decay,
 )
+from treadle.cuda_cpp.source.declaring_headers import declaring_header
 from treadle.cuda_cpp.source.headers import lacks_from_library
 from treadle.cuda_cpp.syntax import tree
-from treadle.cuda_cpp.syntax.keywords import TRANSFORMS
+from treadle.cuda_cpp.syntax.keywords import BUILT_IN_TYPE_NAMES, TRANSFORMS
 from treadle.cuda_cpp.syntax.refusals import refusal_message
 
 _TEXTURE_REFERENCES = ("surface",)
@@ -338,8 +340,24 @@ def _complete(cx: Context, type: ClassType) -> ClassType:
     return known if isinstance(known, ClassType) else type
 
 
+def qualified_names(cx: Context, name: str) -> list[str]:
+    """A name as it is in the namespaces of the file that declare it."""
+    found: list[str] = []
+    scope: Scope | None = cx.scope
+    while scope is not None:
+        found += (
+            f"{space}::{name}"
+            for space, entity in scope.names.items()
+            if isinstance(entity, Namespace) and space.isidentifier() and entity.scope.own(name)
+        )
+        scope = scope.parent
+    return found
+
+
 def _unknown_type(cx: Context, name: tree.Name) -> str:
     spelled = "::".join([*(part.text for part in name.scope), name.text])
+    if header := declaring_header(spelled, cx.lowering.texts):
+        return header
     if spelled.startswith("std::"):
         return (
             f"{spelled} is from the C++ standard library, of which kernels have only a part (the "
@@ -347,9 +365,14 @@ def _unknown_type(cx: Context, name: tree.Name) -> str:
         )
     if name.scope and (lacks := lacks_from_library(spelled, spelled.partition("::")[0])):
         return lacks
+    meant = [] if name.scope else qualified_names(cx, name.text)
+    if not meant:
+        known = [one for one in cx.scope.all_names() if one != spelled]
+        meant = difflib.get_close_matches(spelled, [*known, *BUILT_IN_TYPE_NAMES], 1, 0.8)
+    hint = f" (did you mean {meant[0]}?)" if meant and not meant[0].startswith("__") else ""
     return (
-        f"{spelled} is not a known type: include the file that declares it (include=[…] names "
-        "folders to search), or declare it"
+        f"{spelled} is not a known type{hint}: include the file that declares it (include=[…] "
+        "names folders to search), or declare it"
     )
 
 

@@ -167,11 +167,25 @@ def refuse_const(cx: Context, value: Value, span: Span) -> None:
     const = value.first.const if isinstance(value, ArrayValue) else getattr(value, "const", False)
     if const:
         type = getattr(value, "type", None)
+        if _is_part_of_this(cx, value):
+            raise cx.wrong(
+                f"{cx.name} is declared const, so it cannot change its object: leave out the const "
+                "after its parameters, or declare the member mutable",
+                span,
+            )
         raise cx.wrong(
             f"this {type} is const, so it cannot be assigned to: it is declared const, or accessed "
             "through a pointer or reference to const",
             span,
         )
+
+
+def _is_part_of_this(cx: Context, value: Value) -> bool:
+    """Whether a value is a member of the object of a method that is const."""
+    this = cx.this
+    if not (cx.changes_nothing and isinstance(this, Lvalue) and isinstance(value, Lvalue)):
+        return False
+    return value.place is not this.place and root_of(value.place) == root_of(this.place)
 
 
 def refuse_constant(cx: Context, place: n.Place, span: Span) -> None:

@@ -48,7 +48,7 @@ from treadle.cuda_cpp.lower.templates import (
     evaluate_argument,
     parts_of,
 )
-from treadle.cuda_cpp.lower.values import Braced, Candidate, FunctionSet, Value, describe
+from treadle.cuda_cpp.lower.values import Braced, Candidate, FunctionSet, Rvalue, Value, describe
 from treadle.cuda_cpp.semantics.ill_formed import IllFormed
 from treadle.cuda_cpp.semantics.scopes import REFERENCE, DeclaredType, Overload, Scope
 from treadle.cuda_cpp.semantics.types import (
@@ -373,9 +373,19 @@ def _deduced(
                 if not deduce_exactly(found, one.type.to, referred):
                     raise cx.wrong(f"template arguments cannot be deduced from {type}", span)
                 continue
+            earlier = dict(found)
             if not deduce(cx, one.type, type, open_parameters, found):
-                raise cx.wrong(f"template arguments cannot be deduced from {type}", span)
+                raise cx.wrong(_not_deduced(one.type, type, earlier), span)
     return bind_arguments(cx, template, evaluated, overload.scope, span, found)
+
+
+def _not_deduced(written: tree.TypeTree, type: CppType, found: dict[str, Argument]) -> str:
+    """Why the arguments of a template are not deduced from one of a call."""
+    name = written.name.text if isinstance(written, tree.NamedType) else ""
+    known = found.get(name)
+    if known is not None and not isinstance(known, (Rvalue, FunctionSet, DeclaredType)):
+        return f"{name} would be {known} and {type}: give it in <>, or convert an argument"
+    return f"template arguments cannot be deduced from {type}"
 
 
 def _listed_item(written: tree.TypeTree) -> tree.TypeTree | None:
@@ -608,7 +618,23 @@ def _none_fits(
         message += ": " + "; ".join(candidates)
     if reasons:
         message += f" ({reasons[0].message})"
+    elif len(overloads) == 1:
+        message += _needs_variable(overloads[0].declaration.parameters, values)
     return message
+
+
+def _needs_variable(parameters: Sequence[tree.Parameter], values: Sequence[Value]) -> str:
+    """The argument that a reference cannot refer to."""
+    for number, (one, value) in enumerate(zip(parameters, values, strict=False)):
+        type = one.type
+        if (
+            isinstance(type, tree.ReferenceType)
+            and not (type.rvalue or isinstance(type.to, tree.ConstType))
+            and isinstance(value, Rvalue)
+        ):
+            needs = f"{spell_type(type)} needs a variable"
+            return f"; argument {number + 1} is a value, and {needs}: name one, or take const"
+    return ""
 
 
 def _takes(declaration: tree.FunctionDeclaration, given: int) -> str:

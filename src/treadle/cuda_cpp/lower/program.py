@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 import warnings
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -78,6 +79,7 @@ from treadle.cuda_cpp.semantics.types import (
     innermost,
     ir_type,
 )
+from treadle.cuda_cpp.source.declaring_headers import namespaces_without_header
 from treadle.cuda_cpp.source.headers import declares_only_host_names, why_missing
 from treadle.cuda_cpp.source.predefined import DOUBLE_IS_FLOAT
 from treadle.cuda_cpp.source.preprocessor import preprocess
@@ -116,16 +118,21 @@ def read(
     read = preprocess(text, file, defines, include, skip_missing_headers)
     parsed = parse(read.tokens, read.texts, file)
     headers = [name for name, _ in read.unknown_headers]
-    words = misspelled(read.tokens, file) if all(map(declares_only_host_names, headers)) else []
-    lines = {(one.file, one.line) for one in words}  # whose other errors follow from these
-    found = [one for one in parsed.errors if (one.file, one.line) not in lines]
-    errors = sorted((*read.errors, *words, *found), key=lambda error: (error.file, error.line))
+    errors = [*read.errors]
+    if all(map(declares_only_host_names, headers)):
+        errors += misspelled(read.tokens, file)
+        errors += namespaces_without_header(read.tokens, file, read.texts)
+    if len(errors) == len(read.errors):  # others follow from these
+        errors += parsed.errors
+    errors.sort(key=lambda error: (error.file, error.line))
     if errors:
         raise CompileErrors([one.with_source(read.texts.get(one.file)) for one in errors])
+    message_of = partial(builtin_names.unknown, read=read.texts)
+    is_surely_none = partial(builtin_names.is_surely_none, read=read.texts)
     wrong = [
         *redefinitions(parsed.unit.declarations),
         *misplaced(parsed.unit.declarations),
-        *early_errors(parsed.uses, headers, builtin_names.is_known, builtin_names.unknown),
+        *early_errors(parsed.uses, headers, builtin_names.is_known, message_of, is_surely_none),
     ]
     source = SourceFile(
         parsed.unit, read.texts, read.unknown_headers, read.looked_for, len(read.tokens)
@@ -482,6 +489,9 @@ class Program:
                 )
             except LowerAgain:
                 continue
+            except RecursionError:
+                _refuse_endless(lowering)
+                raise
             except CompileError:
                 if not facts.changed:
                     raise
@@ -502,6 +512,22 @@ class Program:
             "split it into smaller functions",
             instance.span,
         )
+
+
+_MANY = 150  # instances of a template: compilers stop at 200 that make each other
+
+
+def _refuse_endless(lowering: Lowering) -> None:
+    """CompileError for a class template whose instances make others without an end, if that is why
+    there was no room to go on."""
+    counts = Counter(made.template.name for made in lowering.instances.values() if made.template)
+    for name, count in counts.most_common(1):
+        if count > _MANY:
+            raise lowering.error(
+                f"instances of {name} need other instances of it, {count} so far: a template that "
+                "uses itself with other arguments needs an end, such as a specialization",
+                lowering.span,
+            ) from None
 
 
 # --- what a file declares ------------------------------------------------------------------------

@@ -25,7 +25,18 @@ from treadle.cuda_cpp.lower.values import FunctionSet, describe
 from treadle.cuda_cpp.lower.variables import declare as declare_variable
 from treadle.cuda_cpp.lower.warnings import warn_of_statement
 from treadle.cuda_cpp.semantics.scopes import declare
-from treadle.cuda_cpp.semantics.types import ArrayOf, ClassType, VectorType
+from treadle.cuda_cpp.semantics.types import (
+    BOOL,
+    Arithmetic,
+    ArrayOf,
+    ClassType,
+    EnumType,
+    Pointer,
+    Reference,
+    VectorType,
+    decay,
+    size_of,
+)
 from treadle.cuda_cpp.syntax import tree
 from treadle.cuda_cpp.syntax.refusals import refusal_message
 from treadle.ir import nodes as n
@@ -227,6 +238,33 @@ def _goto_label(cx: Context, node: tree.Label) -> None:
     raise cx.error(f"the label {node.name} must be directly in a block {{ … }}", node.span)
 
 
+_SIZES = {"h": 2, "r": 4, "l": 8}  # of the integers of each constraint
+_FLOATS = {"f": "float", "d": "double"}
+
+
+def _check_operand(cx: Context, node: tree.OperandCheck) -> None:
+    """CompileError for an operand of `asm` of another type than its constraint's."""
+    type = type_of(cx, node.operand)
+    letter = node.constraint
+    type = type.to if isinstance(type, Reference) else decay(type)
+    if letter in _FLOATS:
+        fits = isinstance(type, Arithmetic) and type.name == _FLOATS[letter]
+        wanted = _FLOATS[letter]
+    elif letter in _SIZES:
+        is_float = isinstance(type, Arithmetic) and (type.scalar.is_float or type == BOOL)
+        integral = isinstance(type, (Arithmetic, EnumType, Pointer)) and not is_float
+        fits = integral and size_of(type) == _SIZES[letter]
+        wanted = f"integers of {8 * _SIZES[letter]} bits" + " and pointers" * (letter == "l")
+    else:
+        return
+    if not fits:
+        raise cx.amiss(
+            f'an operand of asm is {type}, and its constraint "{letter}" is for {wanted}',
+            node.operand.span,
+            type,
+        )
+
+
 def _refused(cx: Context, node: tree.RefusedStatement) -> None:
     raise cx.error(refusal_message(node.construct, node.reason), node.span)
 
@@ -249,5 +287,6 @@ _HANDLERS: dict[type, Callable[[Context, Any], None]] = {
     tree.Return: lower_return,
     tree.Goto: lower_goto,
     tree.Label: _goto_label,
+    tree.OperandCheck: _check_operand,
     tree.RefusedStatement: _refused,
 }

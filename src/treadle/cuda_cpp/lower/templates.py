@@ -161,7 +161,7 @@ def bind_arguments(
             with cx.in_scope(inner):
                 value = evaluate_argument(cx, parameter.default, parameter, inner)
         else:
-            how = "has no argument" if deduced is None else "cannot be deduced"
+            how = "has no argument" if deduced is None else "cannot be deduced: give it in <>"
             raise cx.wrong(f"template parameter {parameter.name} {how}", span)
         known.append(value)
         bind(inner, parameter, value)

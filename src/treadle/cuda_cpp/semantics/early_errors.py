@@ -56,16 +56,20 @@ def early_errors(
     unknown_headers: Sequence[str],
     is_built_in: Callable[[str], bool],
     message: Callable[[str, Iterable[str]], str],
+    is_surely_none: Callable[[str], bool],
 ) -> list[CompileError]:
     """The errors, in the order of the file; none if names may come from headers that were not
-    found. `message` is that of an unknown name, with the names that may have been meant."""
+    found. `message` is that of an unknown name, with the names that may have been meant.
+    `is_surely_none` says of a name like CUDA's that it is none of them here."""
     if not all(map(declares_only_host_names, unknown_headers)) or uses.namespaces - {"std"}:
         return []
     known = uses.others | uses.arities.keys()
     unknown: dict[str, CompileError] = {}
     for name in uses.names:
         text = name.text
-        if text in known or may_be_foreign(text) or is_built_in(text):
+        if text in known or is_built_in(text):
+            continue
+        if may_be_foreign(text) and not is_surely_none(text):
             continue
         if text not in unknown:
             unknown[text] = CompileError(message(text, known), name.span)

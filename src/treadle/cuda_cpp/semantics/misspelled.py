@@ -1,9 +1,10 @@
-"""Specifiers of CUDA with a wrong letter: `__globl__ void k()` would be a function for the host."""
+"""CUDA's names with a wrong letter: `__globl__ void k()` would be a function for the host, and
+`__syncthread()` an error of the kernel that has it, as it might come from a header of CUDA's."""
 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from treadle.core.errors import CompileError
 from treadle.core.source import Span
@@ -50,3 +51,31 @@ def _specifies(tokens: Sequence[Token], at: int) -> bool:
     after = tokens[at + 1] if at + 1 < len(tokens) else tokens[at]
     follows = before in _STARTS or before in _TYPES or before[:2] == "__"
     return follows and (after.kind == IDENTIFIER or after.text in _TYPES)
+
+
+_LONG = 12  # letters, from which on names of CUDA's differ by more than one of them
+
+
+def is_nearly_one(name: str, known: Iterable[str]) -> bool:
+    """Whether a name is that of a function of CUDA's but for one letter, or for upper case, and
+    surely not that of another one: those differ by digits, and in the letter at the end."""
+    folded = name.lower()
+    return any(
+        folded == one.lower() or (len(one) >= _LONG and _differs_by_one(name, one)) for one in known
+    )
+
+
+def _differs_by_one(name: str, other: str) -> bool:
+    if abs(len(name) - len(other)) > 1:
+        return False
+    at = 0
+    while at < min(len(name), len(other)) and name[at] == other[at]:
+        at += 1
+    rest, wanted = name[at:], other[at:]
+    if len(rest) == len(wanted):
+        swapped = rest[:2] == wanted[1::-1] and rest[2:] == wanted[2:]
+        replaced = rest[1:] == wanted[1:] and len(rest) > 1
+        return (swapped or replaced) and not (rest[:1] + wanted[:1]).isdigit()
+    longer, shorter = (rest, wanted) if len(rest) > len(wanted) else (wanted, rest)
+    ends = longer is rest and not shorter  # with a letter more
+    return longer[1:] == shorter and not ends and not longer[:1].isdigit()

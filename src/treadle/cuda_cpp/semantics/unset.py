@@ -139,7 +139,7 @@ class _Search:
                 return self._items(items, False)
             case tree.Lambda() | tree.New() | tree.Delete() | tree.StatementExpression():
                 return self._mentioned(node)
-            case tree.SizeOf() | tree.OffsetOf():
+            case tree.SizeOf() | tree.OffsetOf() | tree.OperandCheck():
                 return None
             case _ if isinstance(node, tree.TYPES):
                 return None

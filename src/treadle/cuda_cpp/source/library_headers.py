@@ -178,6 +178,12 @@ _DECLARED = (
 _ONLY = {"complex.cuh": frozenset(("complex",))}
 
 
+def names_in(space: str) -> list[str]:
+    """The names that the parts of a namespace declare."""
+    found = {name for file in _PARTS[space] for name in _declared(file)}
+    return sorted(name for name in found if not name.startswith("__"))
+
+
 @cache
 def _declared(file: str) -> frozenset[str]:
     """The names that a part declares in its namespace."""

@@ -7,13 +7,14 @@ refused when a kernel with it is compiled.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from treadle.core.source import Span
 from treadle.cuda_cpp.source.tokens import STRING
 from treadle.cuda_cpp.syntax import expressions, primaries, tree
-from treadle.cuda_cpp.syntax.cursor import Cursor
+from treadle.cuda_cpp.syntax.cursor import Cursor, SyntaxProblem
 from treadle.cuda_cpp.syntax.ptx_flow import Jump, structured, target_of
 from treadle.cuda_cpp.syntax.ptx_instructions import translated
 from treadle.cuda_cpp.syntax.ptx_text import (
@@ -72,6 +73,7 @@ def _statement(
         if len(lists) > 2:  # the clobbers
             break
     outputs, inputs = [*lists, [], []][:2]
+    _check_operands(c, text.text, len(outputs) + len(inputs), span)
     found = list(statements(text.text))
     instructions = [one for one in found if isinstance(one, Instruction)]
     operands = [*outputs, *inputs]
@@ -84,7 +86,8 @@ def _statement(
     kinds |= {name: "address" for name in kinds if name in pointers}
     registers = Registers([{name: (_name(name), kind) for name, kind in kinds.items()}])
     _check_outputs(outputs, kinds)
-    body = _declared(operands, kinds, span)
+    checks = [tree.OperandCheck(one.constraint.lstrip("=+&"), one.value, span) for one in operands]
+    body = [*checks, *_declared(operands, kinds, span)]
     flows = any(
         isinstance(one, Label) or (isinstance(one, Instruction) and one.parts[0] == "bra")
         for one in found
@@ -95,6 +98,16 @@ def _statement(
         made = tree.Name(_name(f"%{place}"), span=span)
         body.append(tree.ExpressionStatement(tree.Assign("=", output.value, made, span), span))
     return tree.Compound(tuple(body), span)
+
+
+def _check_operands(c: Cursor, text: str, count: int, span: Span) -> None:
+    """Report an operand in the text that is not given."""
+    for number in map(int, re.findall(r"(?<!%)%(\d+)", text)):
+        if number >= count:
+            given = f"has {count}" if count != 1 else "has 1"
+            message = f"the text of asm names the operand %{number}, and asm {given}, from %0 on"
+            c.report(SyntaxProblem(message, span))
+            return
 
 
 def _check_outputs(outputs: Sequence[_Operand], kinds: dict[str, str]) -> None:

@@ -55,6 +55,8 @@ def number(text: str, span: Span) -> tree.Expression | str:
         if suffix not in ("", "f", "l"):
             return f"'{match['suffix']}' is not a suffix of a floating-point number"
         return tree.FloatLiteral(_float(body, kind == "hex_float", suffix == "f"), suffix, span)
+    if kind == "octal" and suffix[:1] in ("8", "9"):
+        return f"{body}{match['suffix']} begins with 0, so it is octal, which has no digits 8 and 9"
     if suffix not in _INTEGER_SUFFIXES:
         return f"'{match['suffix']}' is not a suffix of an integer"
     base = {"hex": 16, "binary": 2, "octal": 8, "decimal": 10}[kind]

@@ -132,8 +132,9 @@ class _Reader:
         c = self.c
         start = c.index
         c.began = before = c.uses.mark()
-        if c.text == "template" and c.texts[start + 1] == "<":
-            self._check_angles(start + 1)
+        if c.text == "template" and c.texts[start + 1] == "<" and self._lacks_angle(start + 1):
+            c.index = max(host_code.extent(c, start).end, start + 1)
+            return ()
         macro = host_code.unknown_macro_end(c)
         if macro > 0:
             return (host_code.skip(c, host_code.Extent(macro, -1, "macro", c.text, False)),)
@@ -149,13 +150,15 @@ class _Reader:
         c.uses.forget(before)
         return tuple(_for_host(declaration) for declaration in read)
 
-    def _check_angles(self, opener: int) -> None:
-        """Report template parameters without their `>`, also of what is skipped if it fails."""
+    def _lacks_angle(self, opener: int) -> bool:
+        """Whether template parameters lack their `>`, which is reported."""
         c = self.c
         stop = host_code.after_angles(c, opener)
-        if c.texts[stop - 1][:1] != ">" or c.partners[stop - 1] >= 0:
+        lacks = c.texts[stop - 1][:1] != ">"
+        if lacks:
             message = f"the parameters of this template lack their '>', before '{c.texts[stop]}'"
             c.report(c.problem(message, opener))
+        return lacks
 
     def _device_code(self, found: host_code.Extent) -> tuple[tree.Declaration, ...]:
         c = self.c

@@ -573,6 +573,15 @@ class Label:
 
 
 @dataclass(frozen=True, slots=True)
+class OperandCheck:
+    """Whether an operand of `asm` has the type that its constraint is for; nothing is computed."""
+
+    constraint: str
+    operand: Expression
+    span: Span = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
 class RefusedStatement:
     """asm, try, throw, …: `construct` is a key of `REFUSALS`, `reason` what is known
     beyond that."""
@@ -585,7 +594,7 @@ class RefusedStatement:
 Statement: TypeAlias = (
     ExpressionStatement | DeclarationStatement | StructuredBinding | Compound | If | For | RangeFor
     | While | DoWhile | Switch | Case | Default | Break | Continue | Return | Goto | Label
-    | RefusedStatement
+    | OperandCheck | RefusedStatement
 )  # fmt: skip
 
 # --- declarations --------------------------------------------------------------------------------
