@@ -7,7 +7,7 @@ tensors, and numbers of the right kind, need none.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -94,6 +94,25 @@ def check_count(instance: KernelInstance, count: int) -> None:
         )
 
 
+def in_order(
+    instance: KernelInstance, arguments: tuple[Any, ...], keywords: Mapping[str, Any]
+) -> tuple[Any, ...]:
+    """All arguments of a launch, some of which are given by the names of parameters. LaunchError
+    for a name that is none, or has a value already."""
+    names = [one.name for one in instance.arguments]
+    rest = names[len(arguments) :]
+    for name in keywords:
+        if name not in rest:
+            why = "is given twice" if name in names else "is none of its parameters"
+            raise LaunchError(f"kernel {instance.name} ({instance.declarations}): {name} {why}")
+    missing = [name for name in rest if name not in keywords]
+    if missing:
+        raise LaunchError(
+            f"kernel {instance.name} ({instance.declarations}): {', '.join(missing)} is missing"
+        )
+    return (*arguments, *(keywords[name] for name in rest))
+
+
 def check_ranges(instance: KernelInstance, arguments: tuple[Any, ...]) -> None:
     """LaunchError for the first number that is out of its parameter's range. Its message says more
     than that of the launch path's packer, after whose error it is called."""
@@ -116,18 +135,41 @@ def _where(instance: KernelInstance, position: int) -> str:
 
 
 def _for_pointer(instance: KernelInstance, position: int, value: Any) -> Conversion | None:
+    declared = instance.parameters[position].declared
+    assert isinstance(declared, DeclaredPointer)
+    vectors = isinstance(declared.element, Vector) and not declared.shaped
     if isinstance(value, np.ndarray):
-        return partial(_contiguous, instance, position)
+        return partial(_contiguous, instance, position, vectors)
     if is_array_type(type(value)) or kind_of(value) is not None:
-        return None
+        return partial(_in_rows, instance, position) if vectors else None
+    records = ""
+    if isinstance(value, (list, tuple)):
+        records = "; structs without pointers are records, as np.array([(1.0, 2)], dtype=[…])"
     raise DtypeError(
         f"{_where(instance, position)}, but {described(value)} was given: pass an array (a tensor, "
-        "a NumPy array, or one that speaks DLPack), or None for a null pointer"
+        f"a NumPy array, or one that speaks DLPack), or None for a null pointer{records}"
     )
 
 
+def _in_rows(instance: KernelInstance, position: int, value: Any) -> Any:
+    """An array of numbers for a pointer to vectors, if no row of it ends within a vector."""
+    shape = tuple(getattr(value, "shape", ()))
+    if len(shape) < 2 or shape[-1] == 1:
+        return value
+    declared = instance.parameters[position].declared
+    assert isinstance(declared, DeclaredPointer)
+    lanes = max(size_of(declared.element) // value.dtype.itemsize, 1)
+    if shape[-1] and shape[-1] % lanes and lanes % shape[-1]:
+        raise LaunchError(
+            f"{_where(instance, position)}, and an array of shape {shape} was given, whose rows of "
+            f"{shape[-1]} are no whole vectors: pass one whose last axis is {lanes}, or a flat "
+            "one, x.reshape(-1)"
+        )
+    return value
+
+
 def _contiguous(
-    instance: KernelInstance, position: int, value: np.ndarray[Any, Any]
+    instance: KernelInstance, position: int, vectors: bool, value: np.ndarray[Any, Any]
 ) -> np.ndarray[Any, Any]:
     """A NumPy array, if its elements are contiguous, as a pointer needs them."""
     if not value.flags.c_contiguous:
@@ -136,6 +178,8 @@ def _contiguous(
             "elements are not contiguous in row-major order: pass numpy.ascontiguousarray(x), and "
             "assign x[...] from it if the kernel writes it"
         )
+    if vectors:
+        _in_rows(instance, position, value)
     return value
 
 

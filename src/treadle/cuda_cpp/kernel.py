@@ -13,7 +13,13 @@ import numpy as np
 from treadle.core.dim3 import Dim3
 from treadle.core.errors import CompileError, LaunchError, WarpSynchronousWarning, shortened
 from treadle.core.nesting import deep_nesting
-from treadle.cuda_cpp.arguments import Marshaller, check_ranges, marshaller_for, memory_for
+from treadle.cuda_cpp.arguments import (
+    Marshaller,
+    check_ranges,
+    in_order,
+    marshaller_for,
+    memory_for,
+)
 from treadle.cuda_cpp.converted_arrays import ConvertedArray, converted_arguments
 from treadle.cuda_cpp.pointer_records import Raw, Tables
 from treadle.cuda_cpp.pointer_tables import pointed_arrays, tables_of
@@ -42,6 +48,7 @@ from treadle.runtime.launch_config import ConfigurableKernel, ConfiguredKernel
 
 Extent = int | Sequence[int]
 _USUAL_BLOCK = 256
+MAX_DEPTH = 64  # of a block along z: CUDA's own limit, whatever the device has
 
 
 class Kernel(ConfigurableKernel["BoundKernel"]):
@@ -134,6 +141,11 @@ class Kernel(ConfigurableKernel["BoundKernel"]):
 
     def _check_bounds(self, block: Dim3) -> None:
         most = self.instance.most_threads
+        if block.z > MAX_DEPTH:
+            raise LaunchError(
+                f"kernel {self.name}: a block of {tuple(block)} is {block.z} deep, and CUDA allows "
+                f"{MAX_DEPTH} along z: exchange it with x or y"
+            )
         if most is not None and block.count > most:
             raise LaunchError(
                 f"kernel {self.name}: a block of {tuple(block)} is {block.count} threads, and its "
@@ -346,14 +358,16 @@ class BoundKernel(ConfiguredKernel["Kernel"]):
 
     __slots__ = ()
 
-    def __call__(self, *arguments: Any) -> None:
-        """Launch with these arguments."""
+    def __call__(self, *arguments: Any, **keywords: Any) -> None:
+        """Launch with these arguments, in the order of the parameters or by their names."""
         if state.active:
             raise LaunchError(
                 f"kernel {self.kernel.name} is CUDA C++, which td.interpret() cannot run as "
                 "Python: launch it outside, and print from it with printf"
             )
         kernel, launch = self.kernel, self._launch
+        if keywords:
+            arguments = in_order(kernel.instance, arguments, keywords)
         tables: Tables | None = None
         if kernel.instance.layouts:
             linked = [one.items for one in kernel.linked]

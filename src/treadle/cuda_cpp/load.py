@@ -30,7 +30,7 @@ SUFFIXES = (".cu", ".cuh", ".cpp", ".cc", ".cxx", ".c", ".h", ".hpp")
 def cuda_module(
     source: str | Path,
     *,
-    defines: Mapping[str, Any] | None = None,
+    defines: Mapping[str, Any] | Sequence[str] | None = None,
     include: str | Path | Sequence[str | Path] = (),
     fastmath: bool = False,
     warp_synchronous: bool = False,
@@ -41,7 +41,8 @@ def cuda_module(
 ) -> CudaModule:
     """The kernels of CUDA C++ source: a `str` is the text itself, a `pathlib.Path` a file.
 
-    `defines` are macros, as with `nvcc -D` (True and None are 1); `include` are the folders that
+    `defines` are macros, as with `nvcc -D` (True and None are 1), or a list as nvcc has it
+    (`["BLOCK=128", "FAST"]`); `include` are the folders that
     `#include` searches after that of the file; `fastmath` uses the hardware's own mathematics
     (`nvcc --use_fast_math`). `warp_synchronous` synchronizes the threads of each warp where they
     access shared memory, as code written before `__syncwarp` expects; without it, compiling such
@@ -153,8 +154,14 @@ def _looks_like_a_file(source: str) -> bool:
     )
 
 
-def _defines(defines: Mapping[str, Any]) -> dict[str, str]:
+def _defines(defines: Mapping[str, Any] | Sequence[str]) -> dict[str, str]:
     """The text of each macro."""
+    if not isinstance(defines, Mapping):
+        given = [defines] if isinstance(defines, str) else list(defines)
+        if not all(isinstance(one, str) for one in given):
+            raise TypeError('defines are a dictionary, or a list of texts as nvcc -D has: "N=3"')
+        parts = [one.removeprefix("-D").partition("=") for one in given]
+        defines = {name: text if sign else True for name, sign, text in parts}
     return {name: _macro_text(name, value) for name, value in defines.items()}
 
 

@@ -19,7 +19,7 @@ from treadle.cuda_cpp.kernel import Kernel
 from treadle.cuda_cpp.overloaded import OverloadedKernel
 from treadle.cuda_cpp.program import KernelInstance, KernelTemplate, Note, Program
 from treadle.cuda_cpp.report import KernelReport, Report
-from treadle.cuda_cpp.template_arguments import as_written
+from treadle.cuda_cpp.template_arguments import as_written, split_name
 from treadle.cuda_cpp.texture import Textures
 from treadle.cuda_cpp.variables import Constants, variables_of
 
@@ -76,8 +76,11 @@ class CudaModule:
         """A kernel by its name; for a template, the instance with these arguments.
 
         They are dtypes (`td.f32`), vector types, `@td.struct` classes, ints, bools, or C++ as
-        strings ("unsigned char"). AttributeError for an unknown name lists the kernels.
+        strings ("unsigned char"); the name may have them, as C++ writes it ("reduce<float, 256>").
+        AttributeError for an unknown name lists the kernels.
         """
+        if not template_arguments and name not in self._program.kernels:
+            name, template_arguments = split_name(name)
         written = tuple(as_written(argument) for argument in template_arguments)
         template = self.template(name, len(written))
         made = self._made.get((template.name, written))
@@ -120,6 +123,12 @@ class CudaModule:
             )
         if not written and template.needs_arguments:
             raise LaunchError(_instantiate_first(template))
+        if not template.takes(len(written)):
+            names = ", ".join(one.name for one in template.template)
+            raise LaunchError(
+                f"kernel {template.name} has the template parameters {names}, and these arguments "
+                f"were given: {', '.join(written)}"
+            )
 
     def _instance(self, template: KernelTemplate, written: tuple[str, ...]) -> KernelInstance:
         try:

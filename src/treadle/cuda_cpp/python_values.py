@@ -7,6 +7,7 @@ range, is refused.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -15,9 +16,12 @@ import numpy as np
 from treadle.core.dtypes import BY_SHORT_NAME, integer_range
 from treadle.core.errors import DtypeError
 from treadle.cuda_cpp.semantics.types import PADDING, UNION_WORDS
+from treadle.ir.arithmetic import round_float
 from treadle.ir.types import COMPONENTS, Array, Field, Scalar, Struct, Type, Vector, leaves, size_of
 from treadle.lang.types import numpy_dtype
 from treadle.runtime.arrays import element_type
+
+_FLOATS = {"f32": "float", "f16": "half", "bf16": "bfloat16"}
 
 
 class Mismatch(Exception):
@@ -33,11 +37,15 @@ def number_of(type: Scalar, value: Any) -> Any:
     if isinstance(value, np.ndarray) and value.ndim == 0:
         value = value[()]
     if not _is_number(value):
-        raise Mismatch(f"{described(value)} was given")
+        one = ": pass x.item()" if getattr(value, "shape", None) == () else ""
+        raise Mismatch(f"{described(value)} was given{one}")
     if type.kind == "bool":
         return bool(value != 0)
     if type.is_float:
-        return float(value)
+        number = float(value)
+        if type.bits < 64 and math.isfinite(number) and math.isinf(round_float(number, type)):
+            raise OutOfRange(f"{value} is too large for a {_FLOATS[type.name]}")
+        return number
     whole = _whole(value)
     low, high = integer_range(BY_SHORT_NAME[type.name])
     if not low <= whole <= high:
@@ -131,20 +139,44 @@ def _parts(type: Type, value: Any) -> list[tuple[Any, Type, Any]]:
         names, types = list(range(count)), [type.element] * count
         labels = list(COMPONENTS[:count]) if isinstance(type, Vector) else names
     named = _by_name(value)
+    if named is None and isinstance(type, Struct) and not _is_sequence(value):
+        named = _attributes(value, names)
     if named is not None:
-        if set(named) != set(labels):
-            raise Mismatch(
-                f"the names {', '.join(map(str, named))} were given, where there are "
-                f"{', '.join(map(str, labels))}"
-            )
+        _check_names(named, labels)
         values = [named[label] for label in labels]
     elif _is_sequence(value):
         values = list(value)
         if len(values) != len(names):
             raise Mismatch(f"{len(values)} parts were given, where there are {len(names)}")
+    elif isinstance(type, Struct):
+        raise Mismatch(
+            f"{described(value)} was given: pass a dictionary of its fields, a tuple of them, or "
+            f"an object that has {', '.join(names)}"
+        )
     else:
         raise Mismatch(f"{described(value)} was given")
     return list(zip(names, types, values, strict=True))
+
+
+def _attributes(value: Any, names: list[Any]) -> Mapping[Any, Any] | None:
+    """The fields of an object that has them as attributes; None of one that has no field."""
+    missing = [name for name in names if not hasattr(value, name)]
+    if len(missing) == len(names):
+        return None
+    if missing:
+        raise Mismatch(f"a {type(value).__name__} was given, which has no {', '.join(missing)}")
+    return {name: getattr(value, name) for name in names}
+
+
+def _check_names(given: Mapping[Any, Any], wanted: Sequence[Any]) -> None:
+    """Mismatch unless the names of parts are those that there are."""
+    missing = [str(one) for one in wanted if one not in given]
+    others = [str(one) for one in given if one not in wanted]
+    if missing or others:
+        listed = ", ".join(map(str, wanted))
+        what = [f"{', '.join(missing)} is missing"] if missing else []
+        what += [f"{', '.join(others)} is none of its parts"] if others else []
+        raise Mismatch(f"{' and '.join(what)} (there are {listed})")
 
 
 def is_gap(field: Field) -> bool:
@@ -211,9 +243,7 @@ def fields_of(value: Any, names: list[Any]) -> list[Any]:
     if isinstance(value, np.void) and value.dtype.names is not None:
         value = {name: value[name] for name in value.dtype.names}
     if isinstance(value, Mapping):
-        if set(value) != set(names):
-            given = ", ".join(map(str, value)) or "no names"
-            raise Mismatch(f"the names {given} were given, where there are {listed}")
+        _check_names(value, names)
         return [value[name] for name in names]
     if isinstance(value, (list, tuple)):
         if len(value) != len(names):

@@ -58,6 +58,28 @@ def as_written(argument: Any) -> str:
     return _SCALARS[dtype.short]
 
 
+def split_name(name: str) -> tuple[str, tuple[str, ...]]:
+    """A kernel's name and the template arguments after it, as C++ writes them.
+
+    >>> split_name("ns::reduce<A<float, 2>, 5>")
+    ('ns::reduce', ('A<float, 2>', '5'))
+    >>> split_name("scale(float*)")
+    ('scale(float*)', ())
+    """
+    plain, opened, rest = name.strip().partition("<")
+    if not opened or not rest.endswith(">"):
+        return name, ()
+    found, depth, start = [], 0, 0
+    rest = rest[:-1]
+    for at, sign in enumerate(rest):
+        depth += (sign in "<([") - (sign in ">)]")
+        if sign == "," and not depth:
+            found.append(rest[start:at].strip())
+            start = at + 1
+    found.append(rest[start:].strip())
+    return plain.rstrip(), tuple(one for one in found if one)
+
+
 def _vector(type: VectorType) -> str:
     name = _VECTORS.get(type.dtype.short)
     if name is not None:

@@ -172,11 +172,39 @@ def _bind_pointer(
         return BoundArray(argument, len(wanted.parts) // common, len(given.parts) // common)
     if isinstance(element, Struct):
         raise DtypeError(
-            f"{where} is {declared}, but an array of {key.dtype} was given, and {_layout(element)}"
+            f"{where} is {declared}, but {_difference(element, key)}, and {_layout(element)}"
         )
     raise DtypeError(
         f"{where} is {declared}, but an array of {key.dtype} was given: {_converted(element)}"
     )
+
+
+def _difference(wanted: Struct, key: ArrayClass) -> str:
+    """How the records of an array differ from a struct."""
+    given = key.element
+    if not isinstance(given, Struct):
+        return f"an array of {key.dtype} was given"
+    fields = {one.name: one for one in given.fields}
+    missing = []
+    for one in wanted.fields:
+        other = fields.pop(one.name, None)
+        if not one.name.isidentifier():  # padding
+            continue
+        if other is None:
+            missing.append(one.name)
+        elif _stored(other.type).parts != _stored(one.type).parts:
+            return (
+                f"the field {one.name} of the given records is {_field(other.type)}, where "
+                f"{_field(one.type)} is needed"
+            )
+        elif (at := field_offset(given, one.name)) != field_offset(wanted, one.name):
+            return f"the field {one.name} of the given records begins at byte {at}"
+    more = [name for name in fields if name.isidentifier()]
+    if more:
+        return f"the given records have another field, {more[0]}"
+    if missing:
+        return f"the given records have no field {missing[0]}"
+    return f"the given records have {size_of(given)} bytes"
 
 
 def _field(type: Any) -> str:

@@ -107,6 +107,9 @@ def after_specifiers(
             declared = _declarator(c, before, place)
             if before.typedef:
                 found.extend(_typedef(c, declared))
+                last = found[-1] if found else None
+                if isinstance(last, tree.StructDeclaration) and before.type is not None:
+                    before.type = _called_by_name(before.type, last.name)
             elif declared.function is not None:
                 before.words |= declared.words
                 function, complete = c.grammar.function(c, before, declared, template)
@@ -185,6 +188,8 @@ def _typedef(c: Cursor, declared: Declarator) -> list[tree.Declaration]:
     c.declare(name.text, TYPE)
     if isinstance(kind, tree.NamedType) and kind.name == name:
         return []  # typedef struct A {…} A;
+    if isinstance(kind, tree.DefinedType) and isinstance(kind.definition, tree.StructDeclaration):
+        return [replace(kind.definition, name=name.text)]  # typedef struct {…} A;
     return [tree.TypedefDeclaration(name.text, kind, None, declared.span)]
 
 
