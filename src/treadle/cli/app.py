@@ -206,7 +206,7 @@ def transpile(
     known.
     """
     from treadle.cli.transpile import LANGUAGES, check_output, parse_block, transpile_file
-    from treadle.cuda_cpp.load import SUFFIXES
+    from treadle.cuda_cpp.load import SUFFIXES, is_cuda_text
 
     if to not in (None, *LANGUAGES):
         raise typer.BadParameter(f"{to!r} is not one of {', '.join(LANGUAGES)}", param_hint="--to")
@@ -220,6 +220,10 @@ def transpile(
     output = None if str(output) == "-" else output
     if output is not None:
         check_output(output)
+    if file.suffix != ".py" and file.suffix not in SUFFIXES and is_cuda_text(file):
+        raise typer.BadParameter(
+            f"{file} has kernels of CUDA C++, and is read as Python: rename it to {file.stem}.cu"
+        )
     if file.suffix in SUFFIXES:
         from treadle.cli import transpile_cuda as cuda
 

@@ -58,6 +58,11 @@ def explain(
         text = file.read_text(encoding="utf-8", errors="replace")
     else:
         raise TreadleError(no_file(file))
+    if re.search(r"\b__global__\b", text):
+        raise TreadleError(
+            f"{file} is CUDA C++, and PTX is explained: treadle transpile {file} --to ptx -o "
+            f"{file.stem}.ptx, then treadle explain {file.stem}.ptx"
+        )
     reports = report(text, block)
     if kernel is not None:
         names = [each.name for each in reports]

@@ -48,6 +48,10 @@ from treadle.runtime.launch_config import ConfigurableKernel, ConfiguredKernel
 
 Extent = int | Sequence[int]
 _USUAL_BLOCK = 256
+_OTHER_DOUBLES = (
+    '. Or let double be a float or a pair of floats: td.cuda_module(…, double="float") or "pair", '
+    "--double in the terminal"
+)
 MAX_DEPTH = 64  # of a block along z: CUDA's own limit, whatever the device has
 
 
@@ -205,6 +209,8 @@ class Kernel(ConfigurableKernel["BoundKernel"]):
 
     def with_source(self, error: CompileError) -> CompileError:
         """A CompileError that quotes its source line, from whichever file it is in."""
+        if getattr(error, "missing", "") == "f64" and _OTHER_DOUBLES not in error.message:
+            error.message += _OTHER_DOUBLES
         return shortened(error.with_source(self._program.sources.get(error.file)))
 
     def __call__(self, *arguments: Any, **keywords: Any) -> Any:

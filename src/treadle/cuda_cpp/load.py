@@ -27,6 +27,14 @@ _NO_FILE = "<cuda source>"  # the file name of a source that is given as text
 SUFFIXES = (".cu", ".cuh", ".cpp", ".cc", ".cxx", ".c", ".h", ".hpp")
 
 
+def is_cuda_text(file: Path) -> bool:
+    """Whether a file's text has kernels of CUDA C++, whatever its name."""
+    try:
+        return b"__global__" in file.read_bytes()
+    except OSError:
+        return False
+
+
 def cuda_module(
     source: str | Path,
     *,

@@ -82,6 +82,9 @@ def test_what_cannot_be_explained(ptx, tmp_path):
     (tmp_path / "other").write_text("hello")
     with pytest.raises(FormatError, match="this is not PTX"):
         run("explain", str(tmp_path / "other"))
+    (tmp_path / "a.cu").write_text("__global__ void k(int *x) {}")
+    with pytest.raises(TreadleError, match=r"is CUDA C\+\+, .*transpile .*a.cu --to ptx"):
+        run("explain", str(tmp_path / "a.cu"))
     with pytest.raises(TreadleError, match=r"missing\.ptx"):
         run("explain", str(tmp_path / "missing.ptx"))
     with pytest.raises(TreadleError, match="has no kernel 'x'; it has turn"):

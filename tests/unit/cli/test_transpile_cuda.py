@@ -172,3 +172,21 @@ def test_several_kernels_are_written_to_a_file_each(tmp_path):
     only = ["transpile", str(source), "--kernel", "up", "-o", str(tmp_path / "only.wgsl")]
     assert CliRunner().invoke(app.app, only).exit_code == 0
     assert "@compute" in (tmp_path / "only.wgsl").read_text()
+
+
+def test_doubles_where_there_are_none(tmp_path):
+    file = tmp_path / "a.cu"
+    file.write_text("// one\n__global__ void k(double *x) { x[0] = sin(x[0]); }\n")
+    done = CliRunner().invoke(app.app, ["transpile", str(file), "--to", "wgsl"])
+    said = str(done.exception)
+    assert "a.cu:2:" in said
+    assert "payne_hanek" not in said
+    assert 'double="float") or "pair", --double in the terminal' in said
+
+
+def test_cuda_text_with_another_name(tmp_path):
+    file = tmp_path / "a.txt"
+    file.write_text("__global__ void k(int *x) {}\n")
+    done = CliRunner().invoke(app.app, ["transpile", str(file)])
+    assert done.exit_code == 2
+    assert "has kernels of CUDA C++" in " ".join(done.output.replace("│", " ").split())

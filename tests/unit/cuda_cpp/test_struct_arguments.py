@@ -43,7 +43,7 @@ class Half:
         (given(x=np.zeros(2, np.int32)), r"argument 1 \(p\), field x of kernel apart is const flo"),
         (given(x=np.zeros((4, 4), np.float32)[:, 0]), r"field x of kernel apart .* not contiguous"),
         (given(inner=(None,)), r"field inner of kernel apart is Inner, but 1 parts were given, "),
-        (given(inner={"out": None, "j": 3}), r"field inner .* k is missing and j is none of its parts"),
+        (given(inner={"out": None, "j": 3}), r"field inner .* k is missing and j is none of"),
         (given(inner=4), r"field inner of kernel apart is Inner, but the number 4 was given: "),
         (given(rows=[None]), r"field rows of kernel apart is float\*\[2\], but 1 items were given"),
         (given(rows=3), r"field rows .* the number 3 was given: pass a list or tuple of 2"),

@@ -350,11 +350,13 @@ class Words:
 
 
 def _no_f64(node: n.Expression) -> UnsupportedOnTarget:
-    return UnsupportedOnTarget(
+    error = UnsupportedOnTarget(
         "this device has no 64-bit integers, so there is nothing to make of a float64, or a "
         "float64 of: use float32, or a device that has them (features in `treadle devices`)",
         node.span,
     )
+    error.missing = "f64"
+    return error
 
 
 def _constant_pair(node: n.Constant) -> n.Construct:
