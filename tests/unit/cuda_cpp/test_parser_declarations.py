@@ -182,7 +182,7 @@ def test_typedefs() -> None:
     shapes = [(type(declared).__name__.removesuffix("Declaration"), getattr(declared, "name", ""))
               for declared in found]  # fmt: skip
     assert shapes == [
-        ("Typedef", "Anonymous"),
+        ("Struct", "Anonymous"),
         ("Struct", "Named"),
         ("Struct", "Tag"),
         ("Typedef", "Alias"),
