@@ -60,7 +60,7 @@ def test_opening_the_file_says_every_error_of_every_kernel():
         assert said in error.message
     shown = str(caught.value)
     assert shown.startswith(f"{len(FOUND)} errors\n\n<cuda source>:1:117: nothere is not declared")
-    assert "<cuda source>:9:14: a value of type float4 has no member q: it has x, y, z, w\n" in shown
+    assert ":9:14: a value of type float4 has no member q: it has x, y, z, w\n" in shown
     assert "    9 |     o[i] = v.q;\n      |              ^" in shown
 
 
