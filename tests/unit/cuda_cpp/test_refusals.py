@@ -7,7 +7,9 @@ import re
 import pytest
 
 import treadle as td
+from treadle.core import nesting
 from treadle.core.errors import CompileError, CompileErrors
+from treadle.cuda_cpp.lower import constant_evaluation
 
 
 def refused(source: str) -> CompileError:
@@ -109,6 +111,8 @@ CONSTRUCTS = [
 ]  # fmt: skip
 # Mistakes rather than constructs.
 MISTAKES = [
+    ("a recursion without an end", kernel("constexpr int a = f(0); x[0] = a;",
+     "constexpr int f(int a) { return /**/f(a + 1); }"), "f calls itself more than 64 levels deep"),
     ("a barrier that is not called", kernel("/**/__syncthreads; x[0] = 1;"),
      "__syncthreads is not called: write __syncthreads"),
     ("an unknown name", kernel("x[0] = /**/y;"), "y is not declared: declare it, or include"),
@@ -254,3 +258,20 @@ def test_what_looks_like_these_mistakes():
     x = td.zeros(9, dtype=td.int32, device="cpu")
     td.cuda_module(ALLOWED).k[1, 1](td.asarray([5, 7], dtype=td.int32, device="cpu"), x)
     assert x.tolist() == [8, 7, 7, 6, 8, 9, 4, 2 + 3 + 0xC3, 1]
+
+
+def test_a_constant_without_an_end(monkeypatch):
+    monkeypatch.setattr(constant_evaluation, "_MOST_STEPS", 1000)
+    source = kernel(
+        "constexpr int /**/a = f(); x[0] = a;",
+        "constexpr int f() { int a = 0; while (true) { a++; } return a; }",
+    )
+    assert "a takes more than 1,000 statements to compute" in refused(source).message
+
+
+def test_instances_without_an_end(monkeypatch):
+    monkeypatch.setattr(nesting, "_FRAMES", 4000)
+    source = kernel(
+        "/**/x[0] = F<0>::v;", "template <int N> struct F { static const int v = F<N + 1>::v; };"
+    )
+    assert "instances of F need other instances of it" in refused(source).message

@@ -21,6 +21,16 @@ class NotConstant(Exception):
     """A value is known only when the kernel runs."""
 
 
+class TooLong(Exception):
+    """The statements of a constant are more than are interpreted: a loop may have no end."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            f"takes more than {_MOST_STEPS:,} statements to compute when the kernel is compiled: "
+            "does a loop of it never end?"
+        )
+
+
 def evaluate(
     statements: Sequence[n.Statement],
     expression: n.Expression,
@@ -28,7 +38,7 @@ def evaluate(
     memories: Sequence[n.Memory] = (),
 ) -> n.Constant | n.Construct | None:
     """The value of an expression after the statements, which may use these local memories; None if
-    it is not constant."""
+    it is not constant. TooLong if it has too many steps."""
     if not statements and isinstance(expression, n.Constant):
         return expression
     run = _Evaluator(functions)
@@ -53,7 +63,7 @@ def evaluate_object(
     try:
         run.block(statements, known)
         return run.read(place, known)
-    except NotConstant:
+    except (NotConstant, TooLong):
         return None
 
 
@@ -213,7 +223,7 @@ class _Evaluator:
         for statement in statements:
             self.steps += 1
             if self.steps > _MOST_STEPS:
-                raise NotConstant
+                raise TooLong
             left = self.statement(statement, known)
             if left is not None:
                 return left

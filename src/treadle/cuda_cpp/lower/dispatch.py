@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from treadle.core.errors import CompileError
-from treadle.cuda_cpp.lower.constant_evaluation import evaluate
+from treadle.cuda_cpp.lower.constant_evaluation import TooLong, evaluate
 from treadle.cuda_cpp.lower.context import Context
 from treadle.cuda_cpp.lower.conversions import (
     condition,
@@ -53,7 +53,10 @@ def constant_rvalue(cx: Context, expression: Any, what: str) -> Rvalue:
     finally:
         cx.lowering.unevaluated = outer
         cx.lowering.constants -= 1
-    result = evaluate(emitted, value.expression, cx.lowering.functions, cx.memories)
+    try:
+        result = evaluate(emitted, value.expression, cx.lowering.functions, cx.memories)
+    except TooLong as reason:
+        raise cx.error(f"{what} {reason}", expression.span) from None
     if not isinstance(result, n.Constant):
         raise _unknown_constant(cx, expression, f"{what} must be known when the kernel is compiled")
     return Rvalue(result, value.type)

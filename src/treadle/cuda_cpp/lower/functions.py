@@ -167,6 +167,12 @@ def refuse_depth(
                 span,
             )
     if cx.depth > MOST_INLINED:
+        if is_open(cx, instance):
+            raise cx.error(
+                f"{name} calls itself more than {MOST_INLINED} levels deep while the kernel is "
+                "compiled: does it ever end? Write a loop, or its result as a number",
+                span,
+            )
         raise cx.error(
             f"{name} is a call in {MOST_INLINED} others, each of another function: a template that "
             "calls itself with other arguments needs an end that is known when it is compiled "

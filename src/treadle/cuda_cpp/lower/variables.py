@@ -9,7 +9,7 @@ from treadle.core.source import Span
 from treadle.cuda_cpp.lower.arithmetic import folded
 from treadle.cuda_cpp.lower.class_deduction import deduced_class, placeholder
 from treadle.cuda_cpp.lower.conditionals import lower_place
-from treadle.cuda_cpp.lower.constant_evaluation import evaluate
+from treadle.cuda_cpp.lower.constant_evaluation import TooLong, evaluate
 from treadle.cuda_cpp.lower.context import Context, NotPure, key_of
 from treadle.cuda_cpp.lower.conversions import (
     as_base,
@@ -250,8 +250,21 @@ def _known_constant(cx: Context, node: tree.VariableDeclaration, type: CppType) 
         return Rvalue(result, type)
     if "constexpr" not in node.specifiers and not cx.lowering.folding:
         return None  # the call of a function, of a local variable: it is made where it stands
-    known = evaluate(emitted, result, cx.lowering.functions, cx.memories)
+    known = _evaluated(cx, node, emitted, result)
     return Rvalue(known, type) if isinstance(known, n.Constant) else None
+
+
+def _evaluated(
+    cx: Context, node: tree.VariableDeclaration, emitted: Any, value: n.Expression
+) -> n.Constant | n.Construct | None:
+    """The value of a variable's initializer; None if it is not constant. CompileError for that of a
+    constexpr variable, if it takes too long."""
+    try:
+        return evaluate(emitted, value, cx.lowering.functions, cx.memories)
+    except TooLong as reason:
+        if "constexpr" in node.specifiers:
+            raise cx.error(f"the constexpr variable {node.name} {reason}", node.span) from None
+        return None
 
 
 def _known_object(cx: Context, node: tree.VariableDeclaration, type: ClassType) -> Rvalue | None:
@@ -266,7 +279,7 @@ def _known_object(cx: Context, node: tree.VariableDeclaration, type: ClassType) 
         else:
             value = convert(cx, lower(cx, node.initializer), type, node.span)
         read = rvalue(cx, value, node.span)
-    known = evaluate(emitted, read.expression, cx.lowering.functions, cx.memories)
+    known = _evaluated(cx, node, emitted, read.expression)
     return None if known is None else Rvalue(known, type)
 
 
