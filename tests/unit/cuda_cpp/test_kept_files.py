@@ -68,8 +68,8 @@ def test_a_file_is_read_once(opened, path):
 
 def test_a_file_is_checked_once(opened, path, monkeypatch):
     checks = []
-    own = program.Program.type_errors
-    monkeypatch.setattr(program.Program, "type_errors", lambda self: checks.append(1) or own(self))
+    own = program.Program.checked
+    monkeypatch.setattr(program.Program, "checked", lambda self: checks.append(1) or own(self))
     opened(path)
     opened(path)
     assert checks == [1]
@@ -77,6 +77,14 @@ def test_a_file_is_checked_once(opened, path, monkeypatch):
     for _ in range(2):  # a file with errors is not kept
         with pytest.raises(td.errors.CompileError, match="nothing is not declared"):
             opened(path)
+
+
+def test_warnings_are_kept(opened, path):
+    path.write_text(TEXT.replace("out[1] =", "int unset; out[1] = unset * 0 + 1 / 0 +"))
+    for _ in range(2):
+        with pytest.warns(td.errors.CompileWarning) as caught:
+            opened(path)
+        assert ["unset is read here" in str(one.message) for one in caught] == [True, False]
 
 
 def test_a_changed_file_is_read_again(opened, path):

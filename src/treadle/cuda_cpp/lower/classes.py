@@ -163,7 +163,6 @@ def _make(
         # Member types are declared before fields, which may have them.
         for member in declaration.members:
             if not _is_field(member):
-                _refuse_member_kernel(cx, member)
                 _declare_member(member, home)
         for member in declaration.members:
             if _is_field(member):
@@ -283,18 +282,6 @@ def _is_vast(type: ClassType) -> bool:
 def _unnamed(declaration: tree.StructDeclaration) -> str:
     """A name for an unnamed struct, by its location."""
     return f"{declaration.kind}_of_line_{declaration.span.line}_{declaration.span.column}"
-
-
-def _refuse_member_kernel(cx: Context, member: tree.Declaration) -> None:
-    """CompileError for a kernel that is a member of a class."""
-    if not isinstance(member, tree.FunctionDeclaration) or "friend" in member.specifiers:
-        return
-    if "global" in member.specifiers:
-        raise cx.wrong(
-            f"{member.name.text} is a kernel, which cannot be a member of a class: declare it "
-            "outside, with a parameter for the object",
-            member.span,
-        )
 
 
 def _is_virtual(member: tree.Declaration) -> bool:

@@ -28,8 +28,8 @@ def _kernels_in_classes(
             yield from _kernels_in_classes(one.members, one.name or one.kind)
         elif isinstance(one, tree.FunctionDeclaration) and owner and _is_own_kernel(one):
             yield CompileError(
-                f"the kernel {one.name.text} is a member of {owner}, and CUDA has no such kernels: "
-                "define it outside of the class",
+                f"{one.name.text} is a kernel, which cannot be a member of a class: declare it "
+                f"outside of {owner}, with a parameter for the object",
                 one.span,
             )
 
