@@ -5,17 +5,15 @@ The rules are those of C++17 [conv] and [expr.arith.conv], for the types that ke
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 
 from treadle.core.errors import CompileError
 from treadle.core.source import Span
 from treadle.cuda_cpp.lower.address_numbers import (
     address_as_number,
-    number_of_target,
     pointer_from_number,
 )
-from treadle.cuda_cpp.lower.arithmetic import cast, constant, folded, minus, over, wider
+from treadle.cuda_cpp.lower.arithmetic import cast, constant, folded
 from treadle.cuda_cpp.lower.context import Context, completed
 from treadle.cuda_cpp.lower.objects import load, load_by_fields, member, subscript
 from treadle.cuda_cpp.lower.pointers import (
@@ -25,7 +23,6 @@ from treadle.cuda_cpp.lower.pointers import (
     base_offset,
     demand_address,
     follow,
-    in_steps_of,
     moved_by_bytes,
     pointer_of,
     unit_of,
@@ -83,7 +80,6 @@ from treadle.cuda_cpp.semantics.types import (
     StringType,
     Void,
     all_fields,
-    count_of,
     decay,
     holds_array,
     holds_pointer,
@@ -232,7 +228,7 @@ def is_not_null(cx: Context, pointer: PointerValue | None, span: Span) -> n.Expr
     """Whether a pointer is not null. An empty array passed to a kernel is a null pointer."""
     if pointer is None:
         return n.FALSE
-    tests = [_target_exists(target) for target in pointer.targets]
+    tests = [target_exists(target) for target in pointer.targets]
     if pointer.tag is None:
         return tests[0]
     result: n.Expression = n.FALSE
@@ -243,12 +239,8 @@ def is_not_null(cx: Context, pointer: PointerValue | None, span: Span) -> n.Expr
     return folded(result)
 
 
-def _are_both_null(one: object, other: object, span: Span) -> n.Expression:
-    exist = n.Binary("logical_or", _target_exists(one), _target_exists(other), ir.BOOL, span)
-    return folded(n.Unary("not", folded(exist), ir.BOOL, span))
-
-
-def _target_exists(target: object) -> n.Expression:
+def target_exists(target: object) -> n.Expression:
+    """Whether what a pointer may point to is there: no array was passed where it is not."""
     if isinstance(target, NullTarget):
         return n.FALSE
     if isinstance(target, MemoryTarget) and target.space == "global" and target.size is not None:
@@ -729,87 +721,3 @@ def _refuse_other_size(cx: Context, given: CppType, to: CppType, span: Span) -> 
                 "see two doubles as one number: use unsigned int, or atomicAdd, which adds doubles",
                 span,
             )
-
-
-def difference(cx: Context, left: PointerValue, right: PointerValue, span: Span) -> n.Expression:
-    """`left - right` in elements, as a 64-bit number."""
-    if not (set(left.targets) & set(right.targets) or cx.lowering.checking):
-        raise cx.error("these pointers point into different arrays, so they have no distance", span)
-    one, other = same_steps(cx, left, right)
-    steps = minus(one.offset, other.offset)
-    size = unit_of(left.to) * count_of(left.to)
-    if size % one.unit:
-        steps, size = n.Binary("mul", steps, constant(one.unit, ir.I32), steps.type), size
-        return cast(over(steps, size), ir.I64)
-    return cast(over(steps, size // one.unit), ir.I64)
-
-
-def same_steps(
-    cx: Context, left: PointerValue, right: PointerValue
-) -> tuple[PointerValue, PointerValue]:
-    """The offsets of two pointers into one memory in the same units and type."""
-    unit = math.gcd(left.unit, right.unit)
-    one, other = in_steps_of(cx, left, unit), in_steps_of(cx, right, unit)
-    assert one is not None
-    assert other is not None
-    first, second = wider(one.offset, other.offset)
-    return (
-        PointerValue(one.targets, first, unit, one.to, one.tag),
-        PointerValue(other.targets, second, unit, other.to, other.tag),
-    )
-
-
-def ordered(
-    cx: Context, op: str, left: PointerValue, right: PointerValue, span: Span
-) -> n.Expression:
-    """`left op right`, an order of pointers: of different arrays, that of the memories' numbers."""
-    one, other = same_steps(cx, left, right)
-    by_offset = n.Binary(op, one.offset, other.offset, ir.BOOL, span)
-    if _into_one_memory(left, right):
-        return by_offset
-    first, second = (_number_at(cx, each, span) for each in (left, right))
-    same = n.Binary("eq", first, second, ir.BOOL, span)
-    return n.Select(same, by_offset, n.Binary(op, first, second, ir.BOOL, span), ir.BOOL, span)
-
-
-def _number_at(cx: Context, pointer: PointerValue, span: Span) -> n.Expression:
-    """The number of the memory that a pointer points into."""
-    numbers = [number_of_target(cx, one) for one in pointer.targets]
-    found: n.Expression = constant(numbers[-1], ir.U32)
-    for at in reversed(range(len(numbers) - 1)):
-        assert pointer.tag is not None
-        test = n.Binary("eq", pointer.tag, constant(at, ir.I32), ir.BOOL, span)
-        found = n.Select(test, constant(numbers[at], ir.U32), found, ir.U32)
-    return found
-
-
-def _into_one_memory(left: PointerValue, right: PointerValue) -> bool:
-    """Whether two pointers certainly point into the same array, if they are not null."""
-    if left.targets == right.targets and left.tag == right.tag:
-        return True
-    places = {one for one in (*left.targets, *right.targets) if not isinstance(one, NullTarget)}
-    return len(places) <= 1
-
-
-def same_place(cx: Context, left: PointerValue, right: PointerValue, span: Span) -> n.Expression:
-    """Whether two pointers are equal: the same memory and offset, or both null."""
-    result: n.Expression = n.FALSE
-    for place, one in enumerate(left.targets):
-        for other_place, other in enumerate(right.targets):
-            if one != other:
-                equal = _are_both_null(one, other, span)
-                if equal == n.FALSE:
-                    continue
-            elif isinstance(one, NullTarget):
-                equal = n.TRUE
-            else:
-                first = PointerValue((one,), left.offset, left.unit, left.to)
-                second = PointerValue((one,), right.offset, right.unit, right.to)
-                first, second = same_steps(cx, first, second)
-                equal = n.Binary("eq", first.offset, second.offset, ir.BOOL, span)
-            for tag, at in ((left.tag, place), (right.tag, other_place)):
-                if tag is not None:
-                    test = n.Binary("eq", tag, constant(at, ir.I32), ir.BOOL, span)
-                    equal = n.Binary("logical_and", test, equal, ir.BOOL, span)
-            result = n.Binary("logical_or", result, equal, ir.BOOL, span)
-    return folded(result)

@@ -16,17 +16,14 @@ from treadle.cuda_cpp.lower.conversions import (
     condition,
     convert,
     derives,
-    difference,
     explicit_cast,
     integer,
     is_lvalue,
     is_not_null,
     number,
     number_as,
-    ordered,
     promoted,
     rvalue,
-    same_place,
     underlying,
 )
 from treadle.cuda_cpp.lower.objects import (
@@ -38,6 +35,7 @@ from treadle.cuda_cpp.lower.objects import (
     store,
     subscript,
 )
+from treadle.cuda_cpp.lower.pointer_comparisons import difference, ordered, same_place
 from treadle.cuda_cpp.lower.pointers import (
     ZERO,
     address,
