@@ -10,7 +10,8 @@ from treadle.cuda_cpp.lower.dispatch import constant_value, exact_type_of
 from treadle.cuda_cpp.lower.names import is_const, lookup, resolve
 from treadle.cuda_cpp.lower.pointers import example_of
 from treadle.cuda_cpp.lower.storage import declare_pointer
-from treadle.cuda_cpp.lower.templates import argument_key, spelled, variable_instance
+from treadle.cuda_cpp.lower.template_arguments import argument_key, spelled
+from treadle.cuda_cpp.lower.templates import variable_instance
 from treadle.cuda_cpp.lower.values import Rvalue, Value, as_const
 from treadle.cuda_cpp.semantics.ill_formed import IllFormed
 from treadle.cuda_cpp.semantics.scopes import REFERENCE, GlobalVariable, Scope, TypeEntity

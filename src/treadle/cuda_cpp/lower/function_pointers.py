@@ -15,7 +15,7 @@ from treadle.cuda_cpp.lower.inlining import bind_result
 from treadle.cuda_cpp.lower.names import parameter_type
 from treadle.cuda_cpp.lower.overloads import resolve_overload, result_type
 from treadle.cuda_cpp.lower.pointers import ZERO, example_of
-from treadle.cuda_cpp.lower.templates import argument_key
+from treadle.cuda_cpp.lower.template_arguments import argument_key
 from treadle.cuda_cpp.lower.values import (
     Candidate,
     FunctionSet,

@@ -35,7 +35,7 @@ from treadle.cuda_cpp.lower.recursion import call_recursive, calls_itself, is_op
 from treadle.cuda_cpp.lower.special_members import acts
 from treadle.cuda_cpp.lower.statements import lower_statement
 from treadle.cuda_cpp.lower.storage import declare_object, uninitialized
-from treadle.cuda_cpp.lower.templates import argument_key, spelled
+from treadle.cuda_cpp.lower.template_arguments import argument_key, spelled
 from treadle.cuda_cpp.lower.tree_analysis import assigned_names
 from treadle.cuda_cpp.lower.usable import refuse_deleted, refuse_unusable
 from treadle.cuda_cpp.lower.values import (

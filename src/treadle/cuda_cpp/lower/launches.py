@@ -20,7 +20,7 @@ from treadle.cuda_cpp.lower.heap import call_library
 from treadle.cuda_cpp.lower.objects import numbers_of
 from treadle.cuda_cpp.lower.overloads import resolve_overload
 from treadle.cuda_cpp.lower.pointers import in_steps_of, pointer_of
-from treadle.cuda_cpp.lower.templates import spelled
+from treadle.cuda_cpp.lower.template_arguments import spelled
 from treadle.cuda_cpp.lower.values import (
     FunctionSet,
     MemoryTarget,

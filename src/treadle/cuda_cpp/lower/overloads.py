@@ -22,6 +22,7 @@ from treadle.cuda_cpp.lower.conversions import (
     loses_const,
     rank_of,
 )
+from treadle.cuda_cpp.lower.deduction import deduce, deduce_exactly
 from treadle.cuda_cpp.lower.dispatch import type_of
 from treadle.cuda_cpp.lower.names import (
     is_auto,
@@ -38,16 +39,14 @@ from treadle.cuda_cpp.lower.packs import (
     packs_of,
 )
 from treadle.cuda_cpp.lower.pointers import example_of
-from treadle.cuda_cpp.lower.templates import (
+from treadle.cuda_cpp.lower.template_arguments import (
     Argument,
     argument_key,
     bind,
     bind_arguments,
-    deduce,
-    deduce_exactly,
     evaluate_argument,
-    parts_of,
 )
+from treadle.cuda_cpp.lower.templates import parts_of
 from treadle.cuda_cpp.lower.values import Braced, Candidate, FunctionSet, Rvalue, Value, describe
 from treadle.cuda_cpp.semantics.ill_formed import IllFormed
 from treadle.cuda_cpp.semantics.scopes import REFERENCE, DeclaredType, Overload, Scope

@@ -39,7 +39,7 @@ from treadle.cuda_cpp.lower.parameters import (
     zero_value,
 )
 from treadle.cuda_cpp.lower.rules import RULES
-from treadle.cuda_cpp.lower.templates import bind_arguments, spelled
+from treadle.cuda_cpp.lower.template_arguments import bind_arguments, spelled
 from treadle.cuda_cpp.lower.tree_analysis import Reachable
 from treadle.cuda_cpp.lower.values import Candidate
 from treadle.cuda_cpp.lower.variables import (

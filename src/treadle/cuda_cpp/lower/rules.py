@@ -16,6 +16,7 @@ from treadle.cuda_cpp.lower import (
     names,
     statements,
     storage,
+    template_arguments,
     templates,
     traits,
 )
@@ -30,7 +31,7 @@ RULES = Rules(
     enumerator=classes.enumerator,
     class_instance=templates.class_instance,
     method_of_instance=templates.method_of_instance,
-    bind_arguments=templates.bind_arguments,
+    bind_arguments=template_arguments.bind_arguments,
     transformed=traits.transformed,
     function_pointer=function_pointers.function_pointer,
     launch=launches.launch,

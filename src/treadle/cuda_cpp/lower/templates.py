@@ -1,4 +1,4 @@
-"""Templates: binding of arguments, deduction, and instances of class templates."""
+"""Instances of templates, and the specializations that are chosen for them."""
 
 from __future__ import annotations
 
@@ -8,17 +8,11 @@ from typing import Any, NamedTuple, TypeVar
 
 from treadle.core.errors import CompileError
 from treadle.core.source import Span
-from treadle.cuda_cpp.lower.alias_patterns import pattern_of
-from treadle.cuda_cpp.lower.arithmetic import folded
 from treadle.cuda_cpp.lower.classes import class_type
 from treadle.cuda_cpp.lower.context import Context, tree_made
-from treadle.cuda_cpp.lower.conversions import convert
-from treadle.cuda_cpp.lower.dispatch import constant_rvalue, lower
+from treadle.cuda_cpp.lower.deduction import deduce, deduce_template, mentions
 from treadle.cuda_cpp.lower.names import (
-    constant_integer,
-    is_const_type,
     lookup,
-    resolve,
     unsatisfied,
 )
 from treadle.cuda_cpp.lower.packs import (
@@ -28,193 +22,30 @@ from treadle.cuda_cpp.lower.packs import (
     packs_of,
 )
 from treadle.cuda_cpp.lower.special_members import is_of_one_instance
+from treadle.cuda_cpp.lower.template_arguments import (
+    Argument,
+    argument_key,
+    bind_arguments,
+    evaluate_argument,
+    is_default,
+    is_same,
+    spelled,
+)
 from treadle.cuda_cpp.lower.values import FunctionSet, Rvalue
 from treadle.cuda_cpp.semantics.scopes import (
     DeclaredType,
     GlobalVariable,
-    KnownValue,
     Scope,
-    TypeEntity,
 )
 from treadle.cuda_cpp.semantics.types import (
-    SIZE,
-    ArrayOf,
     ClassType,
     ConstOf,
-    CppType,
     FunctionOf,
     Incomplete,
     Pointer,
-    Reference,
-    decay,
 )
 from treadle.cuda_cpp.syntax import tree
-from treadle.cuda_cpp.syntax.keywords import TRANSFORMS
 from treadle.cuda_cpp.syntax.walk import walk_tree
-from treadle.ir import nodes as n
-from treadle.ir import types as ir
-
-# A template argument: a type, a constant with its C++ type, a function or a template.
-Argument = CppType | ConstOf | Rvalue | FunctionSet | DeclaredType
-
-
-def evaluate_argument(
-    cx: Context,
-    argument: tree.TemplateArgument | Argument,
-    parameter: tree.TemplateParameter,
-    declared: Scope,
-) -> Argument:
-    """A template argument, as a tree or already evaluated, converted for its parameter, whose type
-    is looked up in the scope of the template."""
-    if parameter.kind == "type":
-        if isinstance(argument, tree.Name):  # parsed as an expression: a name may be a type
-            argument = tree.NamedType(argument, argument.span)
-        if isinstance(argument, tree.TYPES):
-            type = resolve(cx, argument)
-            const = is_const_type(cx, argument) and not isinstance(type, Reference)
-            return ConstOf(type) if const else type
-        if not isinstance(argument, _CPP_TYPES):
-            raise cx.wrong(f"template parameter {parameter.name} takes a type")
-        made: Argument = argument
-        return made
-    if parameter.kind == "template":
-        return _template(cx, argument, parameter)
-    assert parameter.type is not None
-    if isinstance(argument, FunctionSet):
-        return argument
-    if isinstance(argument, tree.NamedType):
-        argument = argument.name
-    if isinstance(argument, tree.Unary) and argument.op == "&":
-        argument = argument.operand
-    if isinstance(argument, tree.Name):
-        function = lower(cx, argument)
-        if isinstance(function, FunctionSet):  # an overload set, resolved at the call
-            return function
-    if isinstance(argument, (*tree.TYPES, *_CPP_TYPES)):
-        raise cx.wrong(f"template parameter {parameter.name} takes a value, not a type")
-    value = (
-        argument
-        if isinstance(argument, Rvalue)
-        else constant_rvalue(cx, argument, f"template argument {parameter.name}")
-    )
-    if isinstance(parameter.type, tree.AutoType):
-        return value
-    with cx.in_scope(declared):
-        wanted = resolve(cx, parameter.type)
-    converted = convert(cx, value, wanted, cx.span)
-    assert isinstance(converted, Rvalue)
-    return Rvalue(folded(converted.expression), converted.type)
-
-
-_CPP_TYPES = (*CppType.__args__, ConstOf)
-
-
-def _template(
-    cx: Context, argument: tree.TemplateArgument | Argument, parameter: tree.TemplateParameter
-) -> DeclaredType:
-    """A class or alias template as an argument."""
-    if isinstance(argument, DeclaredType):
-        return argument
-    if isinstance(argument, tree.NamedType):
-        argument = argument.name
-    found: Any = lookup(cx, argument) if isinstance(argument, tree.Name) else None
-    if isinstance(found, TypeEntity) and isinstance(found.type, ClassType):  # inside of the class
-        assert isinstance(argument, tree.Name)
-        found = declared_template(cx, found.type) or found
-    if isinstance(found, DeclaredType) and getattr(found.declaration, "template", None):
-        return found
-    raise cx.wrong(f"template parameter {parameter.name} takes a template")
-
-
-def declared_template(cx: Context, type: ClassType) -> DeclaredType | None:
-    """The class template that a type is an instance of."""
-    scope: Scope | None = type.scope
-    while scope is not None:
-        found = scope.own(getattr(type.template, "name", ""))
-        if isinstance(found, DeclaredType) and found.declaration is type.template:
-            return found
-        scope = scope.parent
-    return None
-
-
-def bind_arguments(
-    cx: Context,
-    parameters: Sequence[tree.TemplateParameter],
-    arguments: Sequence[Any],
-    scope: Scope,
-    span: Span,
-    deduced: dict[str, Argument] | None = None,
-) -> Scope:
-    """A scope that binds template parameters to arguments: given, deduced or default ones."""
-    inner = Scope(scope, kind="template")
-    known: list[Argument] = []
-    given = list(arguments)
-    for parameter in parameters:
-        if given:
-            value = evaluate_argument(cx, given.pop(0), parameter, inner)
-        elif deduced is not None and parameter.name in deduced:
-            value = deduced[parameter.name]
-            if parameter.kind != "type":
-                with cx.in_scope(inner):
-                    value = evaluate_argument(cx, value, parameter, inner)
-        elif parameter.default is not None:
-            with cx.in_scope(inner):
-                value = evaluate_argument(cx, parameter.default, parameter, inner)
-        else:
-            how = "has no argument" if deduced is None else "cannot be deduced: give it in <>"
-            raise cx.wrong(f"template parameter {parameter.name} {how}", span)
-        known.append(value)
-        bind(inner, parameter, value)
-    if given:
-        raise cx.wrong(
-            f"{len(arguments)} template arguments for {len(parameters)} parameters", span
-        )
-    inner.names["<arguments>"] = tuple(known)
-    return inner
-
-
-def bind(scope: Scope, parameter: tree.TemplateParameter, value: Argument) -> None:
-    """Make an argument known in a template's scope by the name of its parameter."""
-    if not parameter.name:
-        return
-    entity: Any
-    match value:
-        case Rvalue() | FunctionSet():
-            entity = KnownValue(value)
-        case ConstOf(of):
-            entity = TypeEntity(of, const=True)
-        case DeclaredType():
-            entity = value
-        case _:
-            entity = TypeEntity(value)
-    scope.names[parameter.name] = entity
-
-
-def argument_key(argument: Argument) -> Any:
-    """The part of a template argument by which instances differ."""
-    if isinstance(argument, Rvalue):
-        assert isinstance(argument.expression, n.Constant)
-        return (argument.expression.value, str(argument.type))
-    if isinstance(argument, FunctionSet):
-        return (argument.name, tuple(id(one.declaration) for one in argument.overloads))
-    if isinstance(argument, DeclaredType):
-        return id(argument.declaration)
-    return argument
-
-
-def spelled(argument: Argument) -> str:
-    """A template argument in an instance's name."""
-    if isinstance(argument, Rvalue):
-        assert isinstance(argument.expression, n.Constant)
-        value = argument.expression.value
-        return str(value).lower() if isinstance(value, bool) else str(value)
-    if isinstance(argument, FunctionSet):
-        overloads = argument.overloads
-        return overloads[0].scope.qualified(argument.name) if overloads else argument.name
-    if isinstance(argument, DeclaredType):
-        name = getattr(argument.declaration, "name", "")
-        return argument.scope.qualified(name)
-    return str(argument)
 
 
 def class_instance(
@@ -394,7 +225,7 @@ def _matches(
         return None
     # Arguments that it leaves out are the defaults for those that it has.
     left_out = zip(primary.parameters[given:], bound[given:], strict=True)
-    if not all(_is_default(cx, one, argument, primary.scope) for one, argument in left_out):
+    if not all(is_default(cx, one, argument, primary.scope) for one, argument in left_out):
         return None
     deduced: dict[str, Argument] = {}
     dependent: list[tuple[Any, Argument, tree.TemplateParameter]] = []  # of what others deduce
@@ -412,7 +243,7 @@ def _matches(
             if isinstance(written, tree.Name) and written.text in names and not written.arguments:
                 deduced[written.text] = argument
                 continue
-            if _mentions(written, names):
+            if mentions(written, names):
                 dependent.append((written, argument, of))
                 continue
             kind = tree.TemplateParameter("value", "", tree.AutoType())
@@ -422,7 +253,7 @@ def _matches(
                 return None
         elif isinstance(argument, DeclaredType):
             with cx.in_scope(scope):
-                if not _deduce_template(cx, written, argument, parameters, deduced):
+                if not deduce_template(cx, written, argument, parameters, deduced):
                     return None
         else:
             if isinstance(written, tree.Name):
@@ -443,7 +274,7 @@ def _has_dependent(written: Any, names: dict[str, tree.TemplateParameter]) -> bo
     """Whether nothing is deduced from a template argument: `decltype(…)`, or `A<T>::type`."""
     return bool(names) and any(
         isinstance(one, tree.DecltypeType)
-        or (isinstance(one, tree.Name) and any(_mentions(outer, names) for outer in one.scope))
+        or (isinstance(one, tree.Name) and any(mentions(outer, names) for outer in one.scope))
         for one in walk_tree(written)
     )
 
@@ -452,7 +283,7 @@ def _is_alias(cx: Context, written: Any, names: dict[str, tree.TemplateParameter
     """Whether a type is named by an alias template, as `std::enable_if_t<…>`."""
     if not isinstance(written, tree.NamedType) or not written.name.arguments:
         return False
-    if not _mentions(written, names) or written.name.text in names:
+    if not mentions(written, names) or written.name.text in names:
         return False
     entity = lookup(cx, written.name)
     return isinstance(entity, DeclaredType) and isinstance(
@@ -473,16 +304,9 @@ def _is_given(
                 value = evaluate_argument(cx, written, parameter, primary.scope)
             except CompileError:  # a type that does not exist
                 return False
-            if not _is_same(value, argument):
+            if not is_same(value, argument):
                 return False
     return True
-
-
-def _is_same(one: Argument, other: Argument) -> bool:
-    """Whether two template arguments are equal: by name as well, as pointers to const and to
-    non-const compare equal."""
-    same: bool = argument_key(one) == argument_key(other)
-    return same and spelled(one) == spelled(other)
 
 
 def method_of_instance(
@@ -537,286 +361,3 @@ def method_of_instance(
     inner.names.pop("<arguments>", None)
     rest = tuple(one for one in parameters if one.name not in mentioned) or None
     return tree_made(cx, "method", method, lambda: replace(method, template=rest)), inner
-
-
-# --- deduction -----------------------------------------------------------------------------------
-
-
-def deduce(
-    cx: Context,
-    written: tree.TypeTree,
-    type: Argument,
-    parameters: Sequence[tree.TemplateParameter],
-    found: dict[str, Argument],
-    *,
-    exact: bool = False,
-) -> bool:
-    """Deduce the template parameters in a parameter's type from an argument's type.
-
-    False if the deductions conflict, or (`exact`) if the types differ.
-    """
-    names = {parameter.name: parameter for parameter in parameters}
-    if isinstance(type, ConstOf) and not isinstance(written, (tree.ConstType, tree.NamedType)):
-        if exact:
-            return False
-        type = type.of
-    if not isinstance(type, _CPP_TYPES):
-        return False
-    match written:
-        case tree.ConstType(of):
-            inner: Argument = type
-            if written.const and exact:
-                if not isinstance(type, ConstOf):
-                    return False
-                inner = type.of
-            return deduce(cx, of, inner, parameters, found, exact=exact)
-        case tree.ReferenceType():
-            return _deduce_reference(cx, written, type, parameters, found, exact)
-        case tree.PointerType(to):
-            pointed = type if exact or isinstance(type, ConstOf) else decay(type)
-            if not isinstance(pointed, Pointer):
-                return not exact and not _mentions(to, names)
-            if exact:
-                return _deduce_pointed(cx, to, pointed, parameters, found)
-            return deduce(cx, to, pointed.to, parameters, found)
-        case tree.ArrayType():
-            return _deduce_array(cx, written, type, parameters, found, exact)
-        case tree.NamedType(name):
-            if not name.scope and name.text in names and name.arguments is None:
-                return _agree(found, name.text, type)
-            if name.arguments is not None:
-                name = pattern_of(cx, name)
-                written = tree.NamedType(name, written.span)
-            if name.arguments is not None and not exact and (
-                not _mentions(written, names) or _deduces_nothing(cx, name)
-            ):  # fmt: skip
-                return True  # it is converted
-            if name.arguments is not None and isinstance(type, ClassType):
-                return _deduce_class(cx, name, type, parameters, found, exact=exact)
-            if name.arguments is not None and _mentions(written, names):
-                return False
-        case tree.FunctionType():
-            return _deduce_function(cx, written, type, parameters, found, exact)
-    return not exact or bool(resolve(cx, written) == type)
-
-
-def _deduces_nothing(cx: Context, name: tree.Name) -> bool:
-    """Whether a type is what a trait makes of its argument, from which nothing is deduced."""
-    if name.text in TRANSFORMS:
-        return True
-    entity = lookup(cx, name)
-    if not isinstance(entity, DeclaredType):
-        return False
-    declaration = entity.declaration
-    if not isinstance(declaration, tree.TypedefDeclaration) or declaration.template is None:
-        return False
-    of = declaration.type
-    return isinstance(of, tree.NamedType) and (bool(of.name.scope) or of.name.text in TRANSFORMS)
-
-
-def _deduce_array(
-    cx: Context,
-    written: tree.ArrayType,
-    type: CppType | ConstOf,
-    parameters: Sequence[tree.TemplateParameter],
-    found: dict[str, Argument],
-    exact: bool,
-) -> bool:
-    of, size = written.of, written.size
-    if not isinstance(type, ArrayOf):
-        if exact or not isinstance(type, Pointer):
-            return False
-        return deduce(cx, of, type.to, parameters, found)
-    is_own = isinstance(size, tree.Name) and any(one.name == size.text for one in parameters)
-    if is_own and type.length is not None:
-        assert isinstance(size, tree.Name)
-        length = Rvalue(n.Constant(type.length, ir.U64), SIZE)
-        if not _agree(found, size.text, length):
-            return False
-    elif exact:
-        length_ = None if size is None else constant_integer(cx, size, "the length of an array")
-        if length_ != type.length:
-            return False
-    return deduce(cx, of, type.element, parameters, found, exact=exact)
-
-
-def _deduce_reference(
-    cx: Context,
-    written: tree.ReferenceType,
-    type: CppType | ConstOf,
-    parameters: Sequence[tree.TemplateParameter],
-    found: dict[str, Argument],
-    exact: bool,
-) -> bool:
-    if not exact:
-        inner = type.to if isinstance(type, Reference) else type
-        return deduce(cx, written.to, inner, parameters, found)
-    if not isinstance(type, Reference) or type.rvalue != written.rvalue:
-        return False
-    return _deduce_pointed(cx, written.to, type, parameters, found)
-
-
-def _deduce_function(
-    cx: Context,
-    written: tree.FunctionType,
-    type: CppType | ConstOf,
-    parameters: Sequence[tree.TemplateParameter],
-    found: dict[str, Argument],
-    exact: bool,
-) -> bool:
-    """`R(A, B)` against the type of a function, or of a pointer to one."""
-    if isinstance(type, Pointer):
-        type = type.to
-    if not isinstance(type, FunctionOf) or len(written.parameters) != len(type.parameters):
-        return False
-    patterns = (written.result, *(one.type for one in written.parameters))
-    pairs = zip(patterns, (type.result, *type.parameters), strict=True)
-    return all(deduce(cx, one, to, parameters, found, exact=exact) for one, to in pairs)
-
-
-def _deduce_pointed(
-    cx: Context,
-    written: tree.TypeTree,
-    type: Pointer | Reference,
-    parameters: Sequence[tree.TemplateParameter],
-    found: dict[str, Argument],
-) -> bool:
-    """What a pointer or reference refers to, with its const, against a pattern, exactly."""
-    if isinstance(written, tree.ConstType) and written.const:
-        return type.const and deduce(cx, written.of, type.to, parameters, found, exact=True)
-    inner = ConstOf(type.to) if type.const else type.to
-    return deduce(cx, written, inner, parameters, found, exact=True)
-
-
-def deduce_exactly(found: dict[str, Argument], written: tree.TypeTree, type: Argument) -> bool:
-    """Deduce the parameter that a type consists of; False if another type was deduced before."""
-    assert isinstance(written, tree.NamedType)
-    return _agree(found, written.name.text, type)
-
-
-def _mentions(written: Any, names: dict[str, Any]) -> bool:
-    match written:
-        case tree.NamedType(name):
-            return _mentions(name, names)
-        case tree.Name(text, scope, arguments):
-            return text in names or any(
-                _mentions(one, names) for one in (*scope, *(arguments or ()))
-            )
-        case tree.IntegerLiteral() | tree.BuiltinType():
-            return False
-        case tree.ConstType(of) | tree.ArrayType(of):
-            return _mentions(of, names)
-        case tree.PointerType(to) | tree.ReferenceType(to):
-            return _mentions(to, names)
-        case tree.FunctionType(result, parameters):
-            return any(_mentions(one, names) for one in (result, *(p.type for p in parameters)))
-    nodes = walk_tree(written)
-    return any(isinstance(node, tree.Name) and node.text in names for node in nodes)
-
-
-def _agree(found: dict[str, Argument], name: str, value: Argument) -> bool:
-    known = found.get(name)
-    if known is None:
-        found[name] = value
-        return True
-    if isinstance(known, Rvalue) and isinstance(value, Rvalue):
-        known, value = argument_key(known)[0], argument_key(value)[0]
-    same: bool = argument_key(known) == argument_key(value)
-    return same
-
-
-def _deduce_class(
-    cx: Context,
-    name: tree.Name,
-    type: ClassType,
-    parameters: Sequence[tree.TemplateParameter],
-    found: dict[str, Argument],
-    *,
-    exact: bool = False,
-) -> bool:
-    """`Vec<T, N>` against an instance of Vec, or (not `exact`) of a class derived from one."""
-    declaration = type.template
-    own = next((one for one in parameters if one.name == name.text), None)
-    if own is not None and own.kind == "template":  # C<T> against an instance of any template
-        template = declared_template(cx, type)
-        if template is None or not _agree(found, name.text, template):
-            return False
-    elif not isinstance(declaration, tree.StructDeclaration) or declaration.name != name.text:
-        return not exact and any(
-            _deduce_class(cx, name, base, parameters, found) for base in type.bases
-        )
-    bound = type.scope.parent.names.get("<instance>", ())
-    given = len(name.arguments or ())
-    if given != len(bound) and packs_of(declaration):
-        return False
-    left_out = zip((declaration.template or ())[given:], bound[given:], strict=False)
-    if not all(_is_default(cx, one, argument, type.scope) for one, argument in left_out):
-        return False
-    for written, argument in zip(name.arguments or (), bound, strict=False):
-        if isinstance(argument, Rvalue):
-            inner = written.name if isinstance(written, tree.NamedType) else written
-            name_ = inner.text if isinstance(inner, tree.Name) else ""
-            is_own = any(p.name == name_ for p in parameters)
-            if is_own and not _agree(found, name_, argument):
-                return False
-            if not is_own and not _is_number(cx, inner, argument, parameters):
-                return False
-        elif isinstance(argument, DeclaredType):
-            if not _deduce_template(cx, written, argument, parameters, found):
-                return False
-        else:
-            as_type = (
-                tree.NamedType(written, written.span) if isinstance(written, tree.Name) else written
-            )
-            if isinstance(as_type, tree.TYPES) and not deduce(
-                cx, as_type, argument, parameters, found, exact=exact
-            ):
-                return False
-    return True
-
-
-def _is_number(
-    cx: Context, written: Any, argument: Rvalue, parameters: Sequence[tree.TemplateParameter]
-) -> bool:
-    """Whether a template argument that is written as a number has this value, also if the template
-    parameters in it have to be known before."""
-    assert isinstance(argument.expression, n.Constant)
-    if isinstance(written, tree.IntegerLiteral):
-        return bool(written.value == argument.expression.value)
-    names = {one.name: one for one in parameters}
-    if _mentions(written, names):
-        return True
-    parameter = tree.TemplateParameter("value", "", tree.AutoType())
-    value = evaluate_argument(cx, written, parameter, cx.scope)
-    return isinstance(value, Rvalue) and argument_key(value)[0] == argument_key(argument)[0]
-
-
-def _deduce_template(
-    cx: Context,
-    written: Any,
-    argument: DeclaredType,
-    parameters: Sequence[tree.TemplateParameter],
-    found: dict[str, Argument],
-) -> bool:
-    """A template as an argument, against the name of a template or of a parameter for one."""
-    name = written.name if isinstance(written, tree.NamedType) else written
-    if not isinstance(name, tree.Name):
-        return False
-    if any(one.name == name.text and one.kind == "template" for one in parameters):
-        return _agree(found, name.text, argument)
-    known = lookup(cx, name)
-    return isinstance(known, DeclaredType) and known.declaration is argument.declaration
-
-
-def _is_default(
-    cx: Context, parameter: tree.TemplateParameter, argument: Argument, scope: Scope
-) -> bool:
-    """Whether a template argument that `Vec<T>` leaves out is the default one."""
-    if parameter.default is None:
-        return bool(parameter.pack)
-    with cx.in_scope(scope):
-        try:
-            default = evaluate_argument(cx, parameter.default, parameter, scope)
-        except CompileError:  # there is none for the arguments before it
-            return False
-    return _is_same(default, argument)
