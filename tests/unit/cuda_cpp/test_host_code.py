@@ -2,6 +2,7 @@
 
 import pytest
 
+import treadle as td
 from tests.support.cuda_syntax import declarations, parsed, shown
 from treadle.cuda_cpp.syntax import tree
 
@@ -115,6 +116,13 @@ def test_a_host_class_that_fails_is_still_a_type() -> None:
     assert isinstance(kernel, tree.FunctionDeclaration)
     assert kernel.body is not None
     assert isinstance(kernel.body.body[0], tree.DeclarationStatement)
+
+
+def test_a_host_class_that_fails_may_be_a_base() -> None:
+    td.cuda_module(f"""class App;
+        class App {{ Q_OBJECT(@) int x = ; }};
+        class Group : public App {{ int y; }};
+        {KERNEL}""")
 
 
 def test_a_device_lambda_does_not_make_its_function_device_code() -> None:

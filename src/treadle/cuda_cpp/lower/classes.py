@@ -35,6 +35,7 @@ from treadle.cuda_cpp.lower.special_members import (
     written_name,
 )
 from treadle.cuda_cpp.semantics.scopes import (
+    SKIPPED,
     SPELLED,
     DeclaredType,
     Enumerator,
@@ -146,7 +147,8 @@ def _make(
                 raise cx.wrong("the length of this pack of bases is not known", written.span)
             base = resolve(cx, written)
             if isinstance(base, Incomplete):
-                raise cx.wrong(
+                skipped = cx.scope.find(f"{SKIPPED}{written.name.text}") is not None
+                raise (cx.error if skipped else cx.wrong)(
                     f"{base} is declared, but not defined: it cannot be a base", written.span
                 )
             if not isinstance(base, ClassType):

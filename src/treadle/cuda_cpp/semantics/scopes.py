@@ -86,6 +86,7 @@ class KnownValue:
 
 
 REFERENCE = "<reference>"  # before the name of a reference, its type
+SKIPPED = "<skipped>"  # before the name of host code, which may be that of a class declared before
 SPELLED = "<spelled>"  # the name of an instance of a class template, with its arguments
 
 
@@ -264,6 +265,7 @@ def declare(declaration: tree.Declaration, scope: Scope) -> None:
         case tree.HostCode():
             for name in declaration.names:
                 scope.names.setdefault(name, HostEntity(declaration))
+                scope.names[f"{SKIPPED}{name}"] = HostEntity(declaration)
         case tree.StaticAssert():
             pass
 

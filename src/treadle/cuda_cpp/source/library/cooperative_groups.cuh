@@ -42,9 +42,9 @@ __device__ inline thread_block this_thread_block() { return thread_block(); }
 struct grid_group {
     __device__ static bool is_valid() { return true; }
     __device__ static void sync() { __treadle_grid_barrier(); }
-    struct arrival_token {};
+    using arrival_token = unsigned int;  // programs keep numbers of their own in one
     // The grid meets where it waits.
-    __device__ static arrival_token barrier_arrive() { return arrival_token(); }
+    __device__ static arrival_token barrier_arrive() { return 0u; }
     __device__ static void barrier_wait(arrival_token) { __treadle_grid_barrier(); }
     __device__ static unsigned long long block_rank() {
         return blockIdx.x + gridDim.x * (blockIdx.y + (unsigned long long)gridDim.y * blockIdx.z);
