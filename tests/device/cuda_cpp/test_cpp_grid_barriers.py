@@ -218,3 +218,26 @@ def test_arrays_of_numpy_are_copied_once(device):
         opened().relax[1, 32](a, b, last, 50, 1)
     assert np.allclose(a[1:-1], b[1:-1])
     assert last.any()
+
+
+ARRIVALS = """
+#include <cooperative_groups.h>
+__global__ void arrivals(unsigned *barrier, unsigned *out)
+{
+    unsigned before, now;
+    volatile unsigned *arrived = barrier;
+    asm volatile("atom.add.release.gpu.u32 %0, [%1], %2;" : "=r"(before)
+                 : _CG_ASM_PTR_CONSTRAINT((unsigned *)arrived), "r"(0x80000001u) : "memory");
+    asm volatile("ld.acquire.gpu.u32 %0, [%1];" : "=r"(now)
+                 : _CG_ASM_PTR_CONSTRAINT((unsigned *)arrived) : "memory");
+    out[0] = before; out[1] = now;
+    out[2] = cooperative_groups::details::bar_has_flipped(before, now);
+    out[3] = cooperative_groups::details::bar_has_flipped(now, now + 5);
+}
+"""
+
+
+def test_barriers_that_a_kernel_makes_of_cudas_own_parts(device):
+    barrier, out = (td.zeros(4, dtype=td.uint32, device=device) for _ in range(2))
+    td.cuda_module(ARRIVALS).arrivals[1, 1](barrier, out)
+    assert out.tolist() == [0, 0x80000001, 1, 0]

@@ -1,7 +1,15 @@
 // <cooperative_groups.h>: blocks, tiles, parts of a warp, the grid, and clusters of one block. A
 // `thread_group` is a block or a tile; it synchronizes the block if it has more threads than a warp.
 #pragma once
+#define _CG_ASM_PTR_CONSTRAINT "l"  // of a pointer, in the inline PTX of barriers like the grid's
 namespace cooperative_groups {
+
+namespace details {
+// The last block to arrive at the grid's barrier changes the highest bit.
+inline __device__ bool bar_has_flipped(unsigned int old_arrive, unsigned int current_arrive) {
+    return ((old_arrive ^ current_arrive) & 0x80000000u) != 0;
+}
+}  // namespace details
 
 struct thread_group {
     unsigned int count;
