@@ -21,10 +21,11 @@ _TOO_MUCH_SHARED = "total use of workgroup storage"
 _TOO_MANY_BUFFERS = "number of storage buffers"
 
 
-# What may be spelled in another way for Tint: barriers, which it must see to be uniform, subgroups
-# and types of 64 bits. A text without any is the same for both, but for a cast that both take.
+# What may be spelled in another way for Tint: barriers, which it must see to be uniform, subgroups,
+# fences and types of 64 bits. A text without any is the same for both, but for a cast that both
+# take.
 _ANOTHER_SPELLING = re.compile(
-    r"Barrier|UniformLoad|subgroup|[fiu]64|\dl[fiu]\b|atomic<f32|^enable (?!f16)", re.M
+    r"Barrier|UniformLoad|subgroup|@coherent|[fiu]64|\dl[fiu]\b|atomic<f32|^enable (?!f16)", re.M
 )
 
 
