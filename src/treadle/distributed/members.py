@@ -13,7 +13,7 @@ from treadle.distributed.request import Members, Request
 
 
 class AllRanks(Protocol):
-    """What a group needs of `group.World`."""
+    """What a group needs of `world.World`."""
 
     rank: int
     size: int

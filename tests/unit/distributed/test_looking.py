@@ -11,7 +11,7 @@ SCRIPT = """
 import sys, time
 from treadle.core.dtypes import float32
 from treadle.distributed.client import Client
-from treadle.distributed.group import World
+from treadle.distributed.world import World
 from treadle.distributed.operation import Operation
 from treadle.distributed.request import Request
 from treadle.distributed.store import Progress, Store
