@@ -14,6 +14,8 @@ import treadle as td
 from tests.fuzz.cuda_sources import MUTATIONS, SOURCES, Mutation, lowered, mutated, tokens_of
 from treadle.core.errors import TreadleError
 
+pytestmark = pytest.mark.filterwarnings("ignore::treadle.core.errors.CompileWarning")
+
 _SECONDS = 2.0
 _LARGE_SECONDS = 10.0  # for texts of a million tokens, on a slow machine
 _MEBIBYTES = 1024  # that one text may add to the process

@@ -9,6 +9,8 @@ import treadle as td
 from tests.fuzz.corner_runs import expected, run
 from tests.fuzz.cuda_corners import THEMES, drawn
 
+pytestmark = pytest.mark.filterwarnings("ignore::treadle.core.errors.CompileWarning")
+
 _BATCH = 50
 _BATCHES = max(1, settings.default.max_examples // 200)
 _ON_GPU = 5  # of a batch: one of each theme

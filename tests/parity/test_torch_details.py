@@ -24,7 +24,7 @@ F = ours.nn.functional
 @pytest.mark.parametrize(
     ("name", "advice"),
     [
-        ("jit", "torch.compile"), ("multiprocessing", "a device"), ("fx", "torch.compile"),
+        ("jit", "torch.compile"), ("fx", "torch.compile"),
         ("nn.utils.prune", "parametrize"), ("nn.SyncBatchNorm", "one process"),
     ],
 )  # fmt: skip

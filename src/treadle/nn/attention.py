@@ -80,7 +80,6 @@ class MultiheadAttention(Module):
         self.dropout = dropout
         self.batch_first = batch_first
         self.head_dim = embed_dim // num_heads
-        self._width = embed_dim  # of all heads that this module has
         self.add_zero_attn = add_zero_attn
         is_same = self.kdim == self.vdim == embed_dim
         shapes: dict[str, tuple[int, ...] | None] = {
@@ -185,6 +184,11 @@ class MultiheadAttention(Module):
                 f"have a batch or none has, key and value are as long, and the last extents are "
                 f"{', '.join(str(each) for each in lengths)}"
             )
+
+    @property
+    def _width(self) -> int:
+        """The elements of all heads that this module has."""
+        return int(self.num_heads * self.head_dim)
 
     def _projected(self, states: list[Tensor]) -> list[Tensor]:
         """Queries, keys and values, by one product for those that are one tensor."""

@@ -63,7 +63,6 @@ class ParallelMultiheadAttention(Divided, MultiheadAttention):
         self._heads_of_all = divided("ParallelMultiheadAttention's heads", layer.num_heads, group)
         start, stop = self._heads_of_all.bounds[group.rank]
         self.num_heads = stop - start
-        self._width = self.num_heads * self.head_dim
 
         def part(axis: int = 0, blocks: int = 1) -> Part:
             return Part(size, group.size, self.head_dim, axis, blocks)
