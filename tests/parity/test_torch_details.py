@@ -25,7 +25,7 @@ F = ours.nn.functional
     ("name", "advice"),
     [
         ("jit", "torch.compile"), ("fx", "torch.compile"),
-        ("nn.utils.prune", "parametrize"), ("nn.SyncBatchNorm", "one process"),
+        ("nn.utils.prune", "parametrize"),
     ],
 )  # fmt: skip
 def test_imports_say_what_to_use(name, advice):

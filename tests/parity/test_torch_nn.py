@@ -217,12 +217,34 @@ def test_classes_by_pytorchs_files():
     assert isinstance(mine.nn.BatchNorm2d(1), _BatchNorm)
     assert _pair(3) == (3, 3)
     assert issubclass(mine.nn.Conv2d, mine.nn.modules.conv._ConvNd)
-    with pytest.raises(AttributeError, match="one process"):
-        mine.nn.SyncBatchNorm  # noqa: B018
     for space, here in ((torch.nn, mine.nn), (torch.nn.init, mine.nn.init)):
         listed = {name for name in getattr(space, "__all__", ()) if not name.startswith("_")}
         lacks = {name for name in listed if not hasattr(here, name)}
         assert lacks <= {name.removeprefix("nn.") for name in mine.missing()}, lacks
+
+
+def test_batch_norms_over_processes():
+    def network(at):
+        own = at.nn.Sequential(at.nn.Conv2d(3, 4, 3), at.nn.BatchNorm2d(4), at.nn.BatchNorm2d(4))
+        return at.nn.Sequential(own, at.nn.Flatten(), at.nn.BatchNorm1d(64))
+
+    theirs, ours = network(torch), network(mine)
+    ours.load_state_dict({k: mine.tensor(v.numpy()) for k, v in theirs.state_dict().items()})
+    before = [*ours.parameters()]
+    ours = mine.nn.SyncBatchNorm.convert_sync_batchnorm(ours)
+    theirs = torch.nn.SyncBatchNorm.convert_sync_batchnorm(theirs)
+    assert [type(each).__name__ for each in ours.modules()] == [
+        type(each).__name__ for each in theirs.modules()
+    ]
+    assert all(a is b for a, b in zip(before, ours.parameters(), strict=True))
+    for _ in range(2):
+        x = np.random.default_rng(8).normal(size=(5, 3, 6, 6)).astype(np.float32)
+        found, expected = ours(mine.tensor(x)), theirs(torch.from_numpy(x))
+        np.testing.assert_allclose(found.detach(), expected.detach(), rtol=1e-3, atol=1e-4)
+    for name, value in theirs.state_dict().items():
+        np.testing.assert_allclose(ours.state_dict()[name], value, rtol=1e-4, atol=1e-5)
+    converted = mine.nn.SyncBatchNorm.convert_sync_batchnorm(mine.nn.BatchNorm1d(2).eval())
+    assert not converted.training
 
 
 def test_initial_values():

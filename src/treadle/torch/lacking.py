@@ -126,7 +126,7 @@ _NAMES = {
     "torch.__version__ is the version": "torch_version",
     "td.profile records what runs": "monitor",
     "it is not for one process: start one a device": (
-        "prepare_multiprocessing_environment nn.SyncBatchNorm is_distributed Tensor.is_distributed"
+        "prepare_multiprocessing_environment is_distributed Tensor.is_distributed"
     ),
     "torch.from_dlpack and torch.to_dlpack do it": "utils.dlpack",
     "hooks are removed by what register_hook returns: handle.remove()": "utils.hooks",

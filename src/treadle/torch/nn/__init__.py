@@ -25,6 +25,7 @@ NAMES = {
     "treadle.torch.nn.module": "Module",
     "treadle.torch.nn.parallel": "DataParallel",
     "treadle.torch.nn.parameter": "Buffer Parameter",
+    "treadle.torch.nn.sync_batch_norm": "SyncBatchNorm",
 }
 _MODULES = "functional init modules parallel parameter utils"
 __all__, __getattr__, __dir__ = exports(__name__, NAMES, _MODULES, within("nn"))

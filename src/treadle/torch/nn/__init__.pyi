@@ -169,6 +169,7 @@ from treadle.torch.nn.module import Module as Module
 from treadle.torch.nn.parallel import DataParallel as DataParallel
 from treadle.torch.nn.parameter import Buffer as Buffer
 from treadle.torch.nn.parameter import Parameter as Parameter
+from treadle.torch.nn.sync_batch_norm import SyncBatchNorm as SyncBatchNorm
 
 __all__ = [
     "CELU",
@@ -315,6 +316,7 @@ __all__ = [
     "Softplus",
     "Softshrink",
     "Softsign",
+    "SyncBatchNorm",
     "Tanh",
     "Tanhshrink",
     "Threshold",

@@ -217,7 +217,7 @@ _MADE: dict[type, type] = {
 _NAMES = {
     "_Convolution": "_ConvNd", "Recurrent": "RNNBase", "_Running": "_NormBase",
     "_Cell": "RNNCellBase", "Loss": "_Loss",
-    "_Dropout": "_DropoutNd",
+    "_Dropout": "_DropoutNd", "BatchNorm": "_BatchNorm",
 }  # fmt: skip
 
 
