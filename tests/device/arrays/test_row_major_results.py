@@ -36,7 +36,7 @@ _OTHERS = frozenset(
     "hessian", "iinfo", "init", "interpret", "is_available", "is_grad_enabled", "isdtype", "jacfwd",
     "jacrev", "jvp", "kernel", "load", "load_gguf", "manual_seed", "memory_stats",
     "profile", "result_type",
-    "save", "set_default_device", "set_float32_matmul_precision", "struct", "texture",
+    "save", "set_default_device", "set_float32_matmul_precision", "shard", "struct", "texture",
     "use_device", "value_and_grad", "vjp", "vmap"}
 )  # fmt: skip
 
