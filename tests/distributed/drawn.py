@@ -125,8 +125,26 @@ def given(x):
     return tensor
 
 
+def special():
+    """A NaN of one rank is in the extremes of all, and a sum of halves beyond their range has a
+    mean within it."""
+    rank, size = dist.rank(), dist.size()
+    xs = np.array([[np.nan, k, -k, np.inf] if k == 1 else [k, k, -k, np.nan] for k in range(size)])
+    for name in filter(supported, ("float32", "float64", "float16", "bfloat16")):
+        x = td.asarray(xs[rank].copy()).to(getattr(td, name))
+        parts = td.stack([x] * size)
+        for op, wanted in (("max", np.max(xs, 0)), ("min", np.min(xs, 0))):
+            for found in (dist.all_reduce(x, op), dist.reduce_scatter(parts, 0, op)[0]):
+                np.testing.assert_array_equal(found.to(td.float32).numpy(), wanted, f"{op} {name}")
+    if supported("float16"):
+        x = td.full((size, 3), 60000.0, dtype=td.float16)
+        for found in (dist.all_reduce(x, "mean"), dist.reduce_scatter(x, 0, "mean")):
+            np.testing.assert_allclose(found.numpy(), 60000.0, 1e-3)
+
+
 def run(seed, count):
     """Draw so many."""
+    special()
     rank, size = dist.rank(), dist.size()
     random = np.random.default_rng(seed)
     pending = []

@@ -19,7 +19,8 @@ def groups(seed):
     ]
     for number, group in enumerate(kinds):
         random = np.random.default_rng(seed + number)
-        if group is None:
+        if not group.is_member:
+            outside(group)
             continue
         assert group.ranks[group.rank] == rank
         assert group.size == len(group.ranks)
@@ -39,6 +40,24 @@ def groups(seed):
         x = own.detach().requires_grad_()
         (dist.all_reduce(x, group=group) * (group.rank + 1)).sum().backward()
         close(x.grad, np.full(x.shape, group.size * (group.size + 1) / 2), "gradient")
+
+
+def outside(group):
+    """What is given a group without this rank is refused, and is not done by all ranks."""
+    x = td.ones((2, 2))
+    for call in (
+        lambda: dist.all_reduce(x, group=group), lambda: dist.all_reduce(x, "max", group),
+        lambda: dist.broadcast(x, 0, group), lambda: dist.barrier(group), lambda: group.rank,
+        lambda: dist.send(x, 0, group=group), lambda: dist.recv(x, 0, group=group),
+        lambda: dist.DataParallel(td.nn.Linear(2, 2), group=group),
+        lambda: dist.Sharded(td.nn.Linear(2, 2), group=group),
+        lambda: dist.ColumnParallelLinear(2, 4, group=group),
+        lambda: dist.Pipeline([td.nn.Linear(2, 2)], 2, group=group),
+    ):  # fmt: skip
+        error = raised(call)
+        assert isinstance(error, td.errors.DistributedError), error
+        assert f"this rank, {dist.rank()}, is not in the group [" in str(error), error
+    assert "without this rank" in repr(group)
 
 
 def messages(seed):

@@ -6,6 +6,7 @@ from datetime import timedelta
 
 import derived
 import numpy as np
+import pytest
 import torch_tutorial
 
 import treadle.torch as torch
@@ -136,6 +137,9 @@ def groups(seed, rank, size):
     last = dist.new_group([size - 1])
     assert dist.get_rank(last) == (0 if rank == size - 1 else -1)
     y = x.clone()
+    if dist.get_rank(last) < 0:
+        with pytest.raises(RuntimeError, match="not in the process group"):
+            DistributedDataParallel(torch.nn.Linear(2, 2), process_group=last)
     dist.all_reduce(y, ReduceOp.SUM, last)
     same(y, every[rank], "all_reduce of a group")
     objects = [None]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from treadle.autograd.function import Function
@@ -12,18 +13,21 @@ from treadle.distributed.members import Group
 from treadle.distributed.request import Request
 from treadle.distributed.transfers import transferred
 from treadle.graph.placeholders import within
+from treadle.tensor.assembly import stack
 from treadle.tensor.creation import zeros
+from treadle.tensor.elementwise_functions import FUNCTIONS, where
 from treadle.tensor.tensor import Tensor, from_node
 
 REDUCTIONS = ("sum", "mean", "min", "max", "product")
+_LINEAR = ("sum", "mean")
 
 
 def all_reduce(x: Tensor, op: str = "sum", group: Group | None = None) -> Tensor:
     """The sum, mean, minimum, maximum or product of all ranks' `x`, element by element, on each
     rank. All have the same shape and dtype.
 
-    Sums of float16 and bfloat16 are accumulated in float32. The gradient of a sum is the sum of all
-    ranks' gradients.
+    MPI adds float16 and bfloat16 in float32, NCCL in their own precision. The minimum or maximum
+    with a NaN is NaN, as by `td.max`. The gradient of a sum is the sum of all ranks' gradients.
 
     >>> import treadle as td
     >>> td.distributed.all_reduce(td.asarray([1.0, 2.0], device="cpu")).tolist()  # of one rank
@@ -31,8 +35,6 @@ def all_reduce(x: Tensor, op: str = "sum", group: Group | None = None) -> Tensor
     """
     group = group_for("all_reduce", x, group)
     _check_reduction("all_reduce", x, op)
-    if op == "mean":
-        return _all_reduced(group, x, "sum") / group.size
     return _all_reduced(group, x, op)
 
 
@@ -62,8 +64,6 @@ def reduce_scatter(x: Tensor, axis: int = 0, op: str = "sum", group: Group | Non
     group = group_for("reduce_scatter", x, group)
     _check_reduction("reduce_scatter", x, op)
     parts = _parts("reduce_scatter", x, axis, group.size)
-    if op == "mean":
-        return _scattered(group, parts, "sum") / group.size
     return _scattered(group, parts, op)
 
 
@@ -185,9 +185,9 @@ def gather_parts(group: Group, part: Tensor) -> Tensor:
     return _run(group, request, part, (group.size, *part.shape))
 
 
-def scatter_sum(group: Group, parts: Tensor) -> Tensor:
-    """This rank's part of the sum, of parts along the first axis, without a history."""
-    return _reduced(group, "reduce_scatter", parts, "sum", parts.shape[1:])
+def scatter_mean(group: Group, parts: Tensor) -> Tensor:
+    """This rank's part of the mean, of parts along the first axis, without a history."""
+    return _reduced(group, "reduce_scatter", parts, "mean", parts.shape[1:])
 
 
 # --- derivatives ---------------------------------------------------------------------------------
@@ -204,9 +204,33 @@ def _reduced(group: Group, kind: str, x: Tensor, op: str, shape: Any, peer: Any 
     """A reduction, in a dtype that backends compute with."""
     wide = x.dtype if group.engine is None else group.engine.wider.get(x.dtype.short, x.dtype)
     given = x if wide is x.dtype else x.to(wide)
-    request = Request(kind, wide, given.shape, op, peer)
-    made = _run(group, request, given, shape)
+    if op == "mean":
+        made = _mean(group, kind, given, shape)
+    elif op in ("min", "max") and wide.kind == "float" and group.engine is not None:
+        made = _extreme(group, kind, given, op, shape)
+    else:
+        made = _run(group, Request(kind, wide, given.shape, op, peer), given, shape)
     return made if wide is x.dtype else made.to(x.dtype)
+
+
+def _mean(group: Group, kind: str, x: Tensor, shape: Any) -> Tensor:
+    """A mean, whose sum may be beyond the greatest float16."""
+    is_narrow = x.dtype.itemsize < 4
+    given = x / group.size if is_narrow else x
+    made = _run(group, Request(kind, x.dtype, x.shape, "sum"), given, shape)
+    return made if is_narrow else made / group.size
+
+
+def _extreme(group: Group, kind: str, x: Tensor, op: str, shape: Any) -> Tensor:
+    """A minimum or maximum of floats. Backends' own lose NaN, or have it on some ranks alone, so
+    one operation takes numbers and marks of those that are NaN."""
+    is_nan = FUNCTIONS["isnan"](x)
+    mark = 1.0 if op == "max" else -1.0
+    # Parts for the ranks are along the first axis.
+    axis = int(kind == "reduce_scatter")
+    both = stack([where(is_nan, 0.0, x), where(is_nan, mark, 0.0).to(x.dtype)], axis=axis)
+    made = _run(group, Request(kind, x.dtype, both.shape, op), both, (2, *shape))
+    return where(made[1] == 0, made[0], math.nan)
 
 
 def _all_reduced(group: Group, x: Tensor, op: str) -> Tensor:
@@ -226,16 +250,16 @@ class _AllReduce(Function):
     def forward(ctx: Any, x: Tensor, group: Group, op: str) -> Tensor:
         made = _reduced(group, "all_reduce", x, op, x.shape)
         ctx.group, ctx.op = group, op
-        if op != "sum" and ctx.needs_input_grad[0]:
+        if op not in _LINEAR and ctx.needs_input_grad[0]:
             ctx.save_for_backward(x, made)
         return made
 
     @staticmethod
     def backward(ctx: Any, g: Tensor) -> Any:
         group: Group = ctx.group
+        if ctx.op in _LINEAR:
+            return _all_reduced(group, g, ctx.op), None, None
         total = _all_reduced(group, g, "sum")
-        if ctx.op == "sum":
-            return total, None, None
         x, made = ctx.saved_tensors
         if ctx.op == "product":
             return total * _others_product(group, x), None, None
@@ -277,12 +301,13 @@ class _ReduceScatter(Function):
 
     @staticmethod
     def backward(ctx: Any, g: Tensor) -> Any:
-        if ctx.op != "sum":
+        if ctx.op not in _LINEAR:
             raise AutogradError(
                 f"reduce_scatter of {ctx.op!r} has no gradient: use all_reduce, and take this "
                 "rank's part"
             )
-        return _Gather.apply(g, ctx.group), None, None
+        every = _Gather.apply(g, ctx.group)
+        return every / ctx.group.size if ctx.op == "mean" else every, None, None
 
 
 class _Broadcast(Function):

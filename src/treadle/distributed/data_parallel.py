@@ -34,19 +34,19 @@ class Bucket:
     parameters: tuple[Tensor, ...]
 
     def started(self, group: Group) -> Tensor:
-        """The sum of all ranks' gradients, under way. A parameter without one counts as zeros."""
+        """The mean of all ranks' gradients, under way. A parameter without one counts as zeros."""
         with no_grad():
-            return all_reduce(_flat([_gradient(each) for each in self.parameters]), "sum", group)
+            return all_reduce(_flat([_gradient(each) for each in self.parameters]), "mean", group)
 
-    def write(self, total: Tensor, size: int) -> None:
-        """Give the parameters their part of a sum, as the mean."""
+    def write(self, mean: Tensor) -> None:
+        """Give the parameters their part of a mean."""
         with no_grad():
-            means = _parts(total / size, self.parameters)
-            for parameter, mean in zip(self.parameters, means, strict=True):
+            parts = _parts(mean, self.parameters)
+            for parameter, part in zip(self.parameters, parts, strict=True):
                 if parameter.grad is None:
-                    parameter.grad = mean.clone()
+                    parameter.grad = part.clone()
                 else:
-                    parameter.grad[...] = mean
+                    parameter.grad[...] = part
 
 
 def average_gradients(
@@ -72,9 +72,9 @@ def average_gradients(
     if group.engine is None:
         return
     buckets = _buckets(_trained(model), bucket_bytes)
-    totals = [bucket.started(group) for bucket in buckets]
-    for bucket, total in zip(buckets, totals, strict=True):
-        bucket.write(total, group.size)
+    means = [bucket.started(group) for bucket in buckets]
+    for bucket, mean in zip(buckets, means, strict=True):
+        bucket.write(mean)
 
 
 class DataParallel(Module):
@@ -154,20 +154,20 @@ class _Reduction:
         self._group = group
         self._buckets = buckets
         self._left = [{id(each) for each in bucket.parameters} for bucket in buckets]
-        self._totals: list[Tensor] = []
+        self._means: list[Tensor] = []
 
     def add(self, number: int, parameter: Tensor) -> None:
         """A gradient is whole. Start the buckets that are, in order."""
         self._left[number].discard(id(parameter))
-        while len(self._totals) < len(self._buckets) and not self._left[len(self._totals)]:
-            self._totals.append(self._buckets[len(self._totals)].started(self._group))
+        while len(self._means) < len(self._buckets) and not self._left[len(self._means)]:
+            self._means.append(self._buckets[len(self._means)].started(self._group))
 
     def __call__(self) -> None:
         """The pass has ended: start what some parameter was not used in, and write the means."""
-        for bucket in self._buckets[len(self._totals) :]:
-            self._totals.append(bucket.started(self._group))
-        for bucket, total in zip(self._buckets, self._totals, strict=True):
-            bucket.write(total, self._group.size)
+        for bucket in self._buckets[len(self._means) :]:
+            self._means.append(bucket.started(self._group))
+        for bucket, mean in zip(self._buckets, self._means, strict=True):
+            bucket.write(mean)
 
 
 # --- parameters ----------------------------------------------------------------------------------

@@ -233,8 +233,9 @@ def current() -> Group:
     return Group(world(), None)
 
 
-def new_group(ranks: Sequence[int] | Sequence[Sequence[int]]) -> Group | None:
-    """A group of some ranks, for the `group` of collectives and layers; None on the others.
+def new_group(ranks: Sequence[int] | Sequence[Sequence[int]]) -> Group:
+    """A group of some ranks, for the `group` of collectives and layers. On the other ranks its
+    `is_member` is False, and what is given it raises a `DistributedError`.
 
     It may be several groups without a rank in common, [[0, 1], [2, 3]]: each rank gets the one that
     it is in. Ranks are numbered anew within a group, in the order given. All ranks call this with
@@ -246,8 +247,9 @@ def new_group(ranks: Sequence[int] | Sequence[Sequence[int]]) -> Group | None:
     [1.0]
     """
     everyone = world()
-    members = everyone.split(parts_of(ranks, everyone.size))
-    return None if members is None else Group(everyone, members)
+    parts = parts_of(ranks, everyone.size)
+    members = everyone.split(parts)
+    return Group(everyone, members, parts if members is None else None)
 
 
 def is_initialized() -> bool:

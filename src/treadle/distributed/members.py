@@ -7,6 +7,7 @@ from dataclasses import replace
 from operator import index
 from typing import Any, Protocol
 
+from treadle.core.errors import DistributedError
 from treadle.distributed.backends.base import Backend
 from treadle.distributed.operation import Operation
 from treadle.distributed.request import Members, Request
@@ -34,7 +35,8 @@ class Group:
     `td.distributed.new_group` makes.
 
     `rank` is the number of this process in the group, from 0, `size` how many there are, `ranks`
-    their numbers among all.
+    their numbers among all. In a process that is not in the group (`is_member` is False) these, and
+    all that takes the group, raise a `DistributedError`.
 
     >>> import treadle as td
     >>> group = td.distributed.new_group([0])
@@ -42,39 +44,65 @@ class Group:
     (0, 1, (0,))
     """
 
-    __slots__ = ("_members", "_world")
+    __slots__ = ("_outside", "_own", "_world")
 
-    def __init__(self, world: AllRanks, members: Members | None) -> None:
+    def __init__(
+        self,
+        world: AllRanks,
+        members: Members | None,
+        outside: Sequence[tuple[int, ...]] | None = None,
+    ) -> None:
         self._world = world
-        self._members = members  # None: all ranks
+        self._own = members  # None: all ranks
+        self._outside = outside  # the groups that were made, if this rank is in none of them
+
+    @property
+    def is_member(self) -> bool:
+        """Whether this process is in the group."""
+        return self._outside is None
+
+    @property
+    def _members(self) -> Members | None:
+        if self._outside is not None:
+            raise DistributedError(
+                f"this rank, {self._world.rank}, is not in the group {self._shown}: what is done "
+                "in a group is called by its ranks alone, as by: if group.is_member: …"
+            )
+        return self._own
+
+    @property
+    def _shown(self) -> str:
+        return " or ".join([str([*each]) for each in self._outside or ()])
 
     @property
     def rank(self) -> int:
         """The number of this process in the group."""
-        if self._members is None:
-            return self._world.rank
-        return self._members.ranks.index(self._world.rank)
+        members = self._members
+        return self._world.rank if members is None else members.ranks.index(self._world.rank)
 
     @property
     def size(self) -> int:
         """How many ranks the group has."""
-        return self._world.size if self._members is None else len(self._members.ranks)
+        members = self._members
+        return self._world.size if members is None else len(members.ranks)
 
     @property
     def ranks(self) -> tuple[int, ...]:
         """The numbers of the group's ranks among all."""
-        return tuple(range(self._world.size)) if self._members is None else self._members.ranks
+        members = self._members
+        return tuple(range(self._world.size)) if members is None else members.ranks
 
     @property
     def engine(self) -> Backend | None:
         """What moves the data; None where there is a single rank."""
-        is_single = self._members is not None and len(self._members.ranks) == 1
-        return None if is_single else self._world.engine
+        members = self._members
+        return None if members is not None and len(members.ranks) == 1 else self._world.engine
 
     def start(self, request: Request, given: Any, result: Any) -> Operation:
         """Start an operation of the group, after those before it."""
-        if self._members is not None:
-            request = replace(request, members=self._members)
+        members = self._members
+        if members is not None:
+            request = replace(request, members=members)
         return self._world.start(request, given, result)
 
     def wait(self, operation: Operation) -> None:
@@ -96,6 +124,8 @@ class Group:
         return self  # copies of a module have its group
 
     def __repr__(self) -> str:
+        if not self.is_member:
+            return f"Group(without this rank, {self._world.rank}: {self._shown})"
         return f"Group(rank={self.rank}, ranks={self.ranks})"
 
 

@@ -70,9 +70,7 @@ class Mesh:
         names = [*self._sizes]
         step = math.prod(self._sizes[name] for name in names[names.index(axis) + 1 :])
         firsts = [rank for rank in range(world.size) if rank // step % count == 0]
-        made = new_group([[first + at * step for at in range(count)] for first in firsts])
-        assert made is not None
-        return made
+        return new_group([[first + at * step for at in range(count)] for first in firsts])
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Mesh) and [*self._sizes.items()] == [*other._sizes.items()]

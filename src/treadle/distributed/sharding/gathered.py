@@ -20,7 +20,7 @@ from treadle.autograd.modes import no_grad
 from treadle.autograd.trees import leaves, with_values
 from treadle.core.dtypes import DType
 from treadle.core.errors import AutogradError
-from treadle.distributed.collectives import gather_parts, scatter_sum
+from treadle.distributed.collectives import gather_parts, scatter_mean
 from treadle.distributed.members import Group
 from treadle.distributed.sharding.parts import Flat
 from treadle.graph import views
@@ -96,8 +96,8 @@ class Unit:
         assert gradient is not None
         if self.reduced is not None:
             gradient = gradient.to(self.reduced)
-        part = scatter_sum(group, gradient.reshape((group.size, flat.part)))
-        return flat.pieces(part.to(flat.dtype) / group.size, group.rank)
+        part = scatter_mean(group, gradient.reshape((group.size, flat.part)))
+        return flat.pieces(part.to(flat.dtype), group.rank)
 
 
 class Run:

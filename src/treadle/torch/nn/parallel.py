@@ -89,6 +89,8 @@ class DistributedDataParallel(Module):
             if value:
                 raise RuntimeError(f"DistributedDataParallel has no {name}: leave it out")
         self.process_group = process_group or world()
+        if self.process_group.rank() < 0:
+            raise RuntimeError("this process is not in the process group of the model")
         if device_ids is not None and len(device_ids) > 1:
             raise RuntimeError(
                 f"a module runs on one device, not on {list(device_ids)}: start a process for each"
