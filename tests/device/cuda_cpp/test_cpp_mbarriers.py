@@ -136,7 +136,7 @@ def test_counts(device):
     [
         ("wgmma.fence.sync.aligned;", "wgmma.fence.sync.aligned multiplies tiles by units"),
         ("bar.arrive 1, 64;", "arrives where others wait"),
-        ("tex.2d.v4.f32.f32 {%0, %0, %0, %0}, [%1, {%2, %3}];", "use tex2D"),
+        ("tex.2d.v4.f32.f32 {a, b, c, d}, [t, {x, y}];", "use tex2D"),
         ("cp.async.bulk.tensor.1d.shared::cluster.global [p], [q, {r}], [s];", "a tensor map"),
     ],
 )

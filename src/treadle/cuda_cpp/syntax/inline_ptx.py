@@ -104,8 +104,8 @@ def _check_operands(c: Cursor, text: str, count: int, span: Span) -> None:
     """Report an operand in the text that is not given."""
     for number in map(int, re.findall(r"(?<!%)%(\d+)", text)):
         if number >= count:
-            given = f"has {count}" if count != 1 else "has 1"
-            message = f"the text of asm names the operand %{number}, and asm {given}, from %0 on"
+            given = f"has {count}, from %0 on" if count else "has none"
+            message = f"the text of asm names the operand %{number}, and asm {given}"
             c.report(SyntaxProblem(message, span))
             return
 
