@@ -465,6 +465,12 @@ __global__ void switches(const int *in, int *out)
     switch (one) { }
     switch (one) { default: out[k++] = 5; }
     switch (one + 1) { case 1: out[k++] = 1000; }
+    switch (one) out[k++] = 1001;                      // no label leads here
+    switch (one) if (k) { out[k++] = 1002; }
+    switch (one) for (int i = 0; i < 2; i++) out[k++] = 1003;
+    switch (one) { out[k++] = 1004; { out[k++] = 1005; } case 0: out[k++] = 1006; }
+    switch (one) { out[k++] = 1007; case 1: out[k++] = 12; case 2: out[k++] = 13; }
+    switch (one) case 1: out[k++] = 14;
     switch (unsigned char c = (unsigned char)(one + 255); c) { case 0: out[k++] = 6; break;
     case 1: out[k++] = 60; }
     switch ('a' + one) { case 'b': out[k++] = 7; break; case 'c': break; }
@@ -499,7 +505,7 @@ def test_switch(device):
         loop += 100000
     expected = [
         10 + 1100 + 90000, 100 - 100, 1100, 1111, 1110, 1000, 5, 5, 1100, 1, 14, 49, 6,
-        10, 50, 30, 1053, 0, 1003, -1, 0, 123, 21, loop, 50, 2, 5, 6, 7, 8, 9, 10, 11,
+        10, 50, 30, 1053, 0, 1003, -1, 0, 123, 21, loop, 50, 2, 5, 12, 13, 14, 6, 7, 8, 9, 10, 11,
     ]  # fmt: skip
     check(device, SWITCHES, "switches", expected, [1])
 

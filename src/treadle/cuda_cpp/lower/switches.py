@@ -78,7 +78,7 @@ def _sections(cx: Context, node: tree.Switch) -> list[_Section]:
             sections[-1].body.append(statement)
         elif _declares_names(statement):  # which the labels may use
             cx.rules.statement(cx, statement)
-        else:  # before the first label only declarations matter, for their names
+        else:  # before the first label: never executed, but its names are declared
             sections.append(_Section(body=[statement]))
     return sections
 
@@ -215,7 +215,7 @@ def _chain(cx: Context, subject: n.Expression, sections: list[_Section], node: t
     branches: list[tuple[n.Expression, n.Block]] = []
     for section in sections:
         if not section.values and not section.default:
-            _lower_all(cx, section.body)  # declarations before the first label
+            _before_first_label(cx, section.body)
             continue
         block = _block(cx, _without_break(section.body))
         if section.default:
@@ -223,6 +223,18 @@ def _chain(cx: Context, subject: n.Expression, sections: list[_Section], node: t
         else:
             branches.append((_matches(subject, section, node.span), block))
     cx.emit(*_chained(branches, default, node.span))
+
+
+def _before_first_label(cx: Context, body: list[tree.Statement]) -> None:
+    """Statements that no label leads to: they declare names and are checked, but never executed."""
+    for statement in body:
+        if isinstance(statement, tree.DeclarationStatement):
+            cx.rules.statement(cx, statement)
+            continue
+        if any(isinstance(one, tree.Label) for one in walk_tree(statement)):
+            raise cx.error("a label before the first case: put it before the switch", cx.span)
+        with cx.separate_block(), cx.inner_scope():
+            cx.rules.statement(cx, statement)
 
 
 def _subject(cx: Context, node: tree.Switch) -> n.Expression:
