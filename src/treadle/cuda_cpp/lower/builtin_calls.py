@@ -126,7 +126,7 @@ def _wanted_result(cx: Context, name: str, overload: Overload, read: Sequence[Rv
 
 def _as_value(cx: Context, value: Value, span: Span) -> Rvalue:
     if isinstance(getattr(value, "type", None), ClassType):
-        value = cx.rules.call_conversion(cx, value, None, span) or value
+        value = cx.rules.call_conversion(cx, value, None, False, span) or value
         type = getattr(value, "type", None)
         if isinstance(type, ClassType) and type != DIM3:
             raise cx.unfit(f"a number is expected here, not {describe(value)}", value, span)

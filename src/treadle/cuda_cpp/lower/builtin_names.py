@@ -10,6 +10,7 @@ from treadle.core.source import Span
 from treadle.cuda_cpp.builtins.tables import FUNCTIONS, OUTPUTS, REFUSED
 from treadle.cuda_cpp.lower import (
     debugging,
+    exchanges,
     heap,
     images,
     memory,
@@ -34,6 +35,7 @@ from treadle.ir import nodes as n
 from treadle.ir import types as ir
 
 _HANDLERS: dict[str, Handler] = {
+    **exchanges.HANDLERS,
     **heap.HANDLERS,
     **images.HANDLERS,
     **memory.HANDLERS,

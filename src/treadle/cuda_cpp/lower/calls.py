@@ -37,6 +37,7 @@ from treadle.cuda_cpp.lower.overloads import resolve_overload, viable
 from treadle.cuda_cpp.lower.pointers import example_of, pointer_of
 from treadle.cuda_cpp.lower.recursion import call_recursive, calls_itself
 from treadle.cuda_cpp.lower.storage import declare_object
+from treadle.cuda_cpp.lower.tree_analysis import CHANGING
 from treadle.cuda_cpp.lower.usable import refuse_hidden_constructors, refuse_unusable
 from treadle.cuda_cpp.lower.values import (
     Candidate,
@@ -95,7 +96,7 @@ def call(cx: Context, node: tree.Call) -> Value:
         if made is not None:
             return made
         raise cx.unfit(f"{describe(function)} cannot be called", function, span)
-    operands = operands or operands_of(cx, node.arguments)
+    operands = operands or operands_of(cx, node.arguments, lambda at: _refers(function, at))
     if function.builtin:
         values = operands.emit(cx)
         return builtin_names.call_with(cx, function.name, values, node, function.arguments)
@@ -113,6 +114,18 @@ def call(cx: Context, node: tree.Call) -> Value:
     named = node.function.name if isinstance(node.function, tree.Member) else node.function
     virtual = not isinstance(named, tree.Name) or not named.scope
     return call_chosen(cx, chosen, unbraced(cx, values, chosen), receiver, span, virtual)
+
+
+def _refers(function: FunctionSet, at: int) -> bool:
+    """Whether a function of a set takes a reference to a variable at a position."""
+    if function.name in CHANGING:
+        return True
+    for one in function.overloads:
+        parameters = one.declaration.parameters
+        type = parameters[min(at, len(parameters) - 1)].type if parameters else None
+        if isinstance(type, tree.ReferenceType) and not is_const(type.to):
+            return True
+    return False
 
 
 def _call_destructor(cx: Context, node: tree.Member) -> Value:
@@ -408,8 +421,11 @@ def _free_operators(
     return list(found.values())
 
 
-def conversion_to(cx: Context, given: CppType, type: CppType | None) -> Overload | None:
-    """The conversion function of a class to `type`, or to any arithmetic type if it is None."""
+def conversion_to(
+    cx: Context, given: CppType, type: CppType | None, explicit: bool = False
+) -> Overload | None:
+    """The conversion function of a class to `type`, or to any arithmetic type if it is None; also
+    one that is declared explicit, if that is asked for."""
     if not isinstance(given, ClassType) or given.scope is None:
         return None
     entity = given.scope.own("operator ()")
@@ -417,6 +433,8 @@ def conversion_to(cx: Context, given: CppType, type: CppType | None) -> Overload
         return None
     for one in entity.overloads:
         if one.declaration.result is None and not one.declaration.name.arguments:
+            continue
+        if "explicit" in one.declaration.specifiers and not explicit:
             continue
         with cx.in_scope(one.scope):
             made = _referred(resolve(cx, _conversion_type(one.declaration)))
@@ -449,9 +467,12 @@ def _conversion_type(declaration: tree.FunctionDeclaration) -> Any:
     return declaration.result
 
 
-def call_conversion(cx: Context, value: Value, type: CppType | None, span: Span) -> Value | None:
-    """An object converted by a conversion function of its class; None if none is viable."""
-    overload = conversion_to(cx, getattr(value, "type", VOID), type)
+def call_conversion(
+    cx: Context, value: Value, type: CppType | None, explicit: bool, span: Span
+) -> Value | None:
+    """An object converted by a conversion function of its class; None if none is viable. Those that
+    are declared explicit are called in casts, conditions and direct initializations."""
+    overload = conversion_to(cx, getattr(value, "type", VOID), type, explicit)
     if overload is None:
         return None
     refuse_unusable(cx, overload, span)

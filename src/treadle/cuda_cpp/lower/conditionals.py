@@ -13,6 +13,7 @@ from treadle.cuda_cpp.lower.conversions import (
     common_type,
     condition,
     convert,
+    is_object,
     rank_of,
     rvalue,
     underlying,
@@ -24,16 +25,28 @@ from treadle.cuda_cpp.lower.dispatch import (
 )
 from treadle.cuda_cpp.lower.lifetimes import conditional, temporary
 from treadle.cuda_cpp.lower.operators import initialize
-from treadle.cuda_cpp.lower.pointers import pointer_of
+from treadle.cuda_cpp.lower.pointers import (
+    address,
+    demand_address,
+    follow,
+    one_of,
+    pointer_of,
+)
 from treadle.cuda_cpp.lower.special_members import acts
 from treadle.cuda_cpp.lower.storage import declare_pointer, uninitialized
 from treadle.cuda_cpp.lower.values import (
     ChoiceLvalue,
+    ChosenPointer,
     ChosenText,
     FunctionSet,
+    ObjectAddress,
+    ParameterPointer,
+    PointerVariable,
     Rvalue,
+    SplitStruct,
     Text,
     Value,
+    is_prvalue,
 )
 from treadle.cuda_cpp.semantics.types import (
     BOOL,
@@ -43,6 +56,7 @@ from treadle.cuda_cpp.semantics.types import (
     Pointer,
     Void,
     decay,
+    is_split,
 )
 from treadle.cuda_cpp.syntax import tree
 from treadle.ir import nodes as n
@@ -85,26 +99,29 @@ def lower_conditional(cx: Context, node: tree.Conditional, as_object: bool = Fal
         return _chosen_already(cx, bool(test.value), node)
     before = len(cx.endings[-1])
     with cx.separate_block() as first:
-        one = lower(cx, node.if_true)
+        one = (lower_place if as_object else lower)(cx, node.if_true)
     conditional(cx, before, first)
     before = len(cx.endings[-1])
     with cx.separate_block() as second:
-        other = lower(cx, node.if_false)
+        other = (lower_place if as_object else lower)(cx, node.if_false)
     conditional(cx, before, second)
     if isinstance(one, (Text, ChosenText)) and isinstance(other, (Text, ChosenText)):
         cx.emit(*first, *second)  # variables of nested conditions
         return ChosenText(cx.copied(test), one, other)
+    if _are_alike(one, other, as_object):
+        in_parts = isinstance(one, SplitStruct) != isinstance(other, SplitStruct)
+        if first or second or in_parts:
+            return _conditional_place(cx, test, (first, one), (second, other), node)
+        tag = cx.copied(n.Select(test, constant(0, ir.I32), constant(1, ir.I32), ir.I32, node.span))
+        if isinstance(one, OBJECTS) and isinstance(other, OBJECTS):
+            return ChoiceLvalue(tag, (one, other), getattr(one, "type", VOID))
+        return one_of(cx, tag, (one, other), node.span)
     pointer = pointer_of(cx, one) or pointer_of(cx, other)
     if pointer is None and isinstance(one, FunctionSet):
         pointer = cx.rules.function_pointer(cx, one, None, node.span)
     if pointer is not None:
         _refuse_unlike(cx, one, other, node)
         return _conditional_pointer(cx, test, (first, one), (second, other), pointer.to, node)
-    objects = isinstance(one, OBJECTS) and isinstance(other, OBJECTS) and not (first or second)
-    wanted = as_object and getattr(one, "type", None) == getattr(other, "type", None)
-    if objects and (wanted or _same_class(one, other)) and not isinstance(one, ChoiceLvalue):
-        tag = n.Select(test, constant(0, ir.I32), constant(1, ir.I32), ir.I32, node.span)
-        return ChoiceLvalue(cx.copied(tag), (one, other), getattr(one, "type", VOID))
     return _conditional_value(cx, test, (first, one), (second, other), node)
 
 
@@ -121,10 +138,44 @@ def _chosen_already(cx: Context, truth: bool, node: tree.Conditional) -> Value:
     return convert(cx, value, common_type(own, other), node.span)
 
 
-def _same_class(one: Value, other: Value) -> bool:
-    """Whether two objects have the same class."""
+def _are_alike(one: Value, other: Value, as_object: bool) -> bool:
+    """Whether two operands are objects of one type, so that `?:` is one of them and no copy: those
+    of classes always, others where an object is wanted."""
     type = getattr(one, "type", None)
-    return isinstance(type, ClassType) and type == getattr(other, "type", None)
+    if isinstance(one, Rvalue) or isinstance(other, Rvalue) or type != getattr(other, "type", None):
+        return False
+    if not isinstance(type, ClassType):
+        places = (*OBJECTS, PointerVariable, ParameterPointer, ChosenPointer)
+        return as_object and isinstance(one, places) and isinstance(other, places)
+    return not (is_prvalue(one) or is_prvalue(other)) and is_object(one) and is_object(other)
+
+
+def _conditional_place(
+    cx: Context,
+    test: n.Expression,
+    first: tuple[list[n.Statement], Value],
+    second: tuple[list[n.Statement], Value],
+    node: tree.Conditional,
+) -> Value:
+    """One of two objects whose places are found by statements: the target of a pointer."""
+    found = []
+    for block, value in (first, second):
+        with cx.separate_block() as inside:
+            inside.extend(block)
+            demand_places(cx, value)
+            found.append((inside, address(cx, value, node.span)))
+    type = getattr(first[1], "type", VOID)
+    chosen = _conditional_pointer(cx, test, found[0], found[1], type, node)
+    pointer = pointer_of(cx, chosen)
+    assert pointer is not None
+    return follow(cx, pointer, node.span)
+
+
+def demand_places(cx: Context, value: Value) -> None:
+    """Have what `?:` selects in memory in the next run, as its address is used."""
+    for one in value.items if isinstance(value, ChosenPointer) else (value,):
+        if not isinstance(one, OBJECTS):
+            demand_address(cx, ObjectAddress(one))
 
 
 def _conditional_value(
@@ -138,7 +189,7 @@ def _conditional_value(
     if isinstance(type, Void):
         cx.emit(n.If(test, tuple(first[0]), tuple(second[0]), node.span))
         return Rvalue(constant(0, ir.I32), VOID)
-    if acts(type):
+    if acts(type) or is_split(type):
         return _conditional_object(cx, test, (first, second), type, node)
     values: list[n.Expression] = []
     for block, value in (first, second):
@@ -230,7 +281,9 @@ def _conditional_pointer(
             initialize(cx, variable, value, node.span)
         block[:] = inside
     cx.emit(n.If(test, tuple(first[0]), tuple(second[0]), node.span))
-    return variable
+    made = pointer_of(cx, variable)  # not the variable, to which nothing may be assigned
+    assert made is not None
+    return made
 
 
 def lower_place(cx: Context, expression: Any) -> Value:

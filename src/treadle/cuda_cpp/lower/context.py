@@ -174,6 +174,7 @@ class Rules:
         [Context, Sequence[tree.TemplateParameter], Sequence[Any], Scope, Span], Scope
     ]
     transformed: Callable[[Context, tree.Name, Span], CppType]  # `__treadle_decay<T>`
+    place: Callable[[Context, Any], Value]  # an expression as an object: `c ? a : b`
     # functions, constructors, conversions and operators of the file
     function_pointer: Callable[[Context, Value, CppType | None, Span], PointerValue]
     launch: Callable[[Context, tree.Call], Value]
@@ -185,7 +186,8 @@ class Rules:
     copy_into: Callable[[Context, Value, Value, CppType, Span], None]  # by a copy constructor
     destroy: Callable[[Context, Value, CppType, Span], None]
     has_converting_constructor: Callable[[Context, Value, ClassType], bool]
-    call_conversion: Callable[[Context, Value, CppType | None, Span], Value | None]
+    # by a conversion function; whether those that are explicit may be called
+    call_conversion: Callable[[Context, Value, CppType | None, bool, Span], Value | None]
     conversion_result: Callable[[Context, CppType, CppType], CppType | None]
     call_operator: Callable[[Context, str, Sequence[Value], Span], Value | None]
     chosen_operator: OperatorRule

@@ -170,7 +170,7 @@ def number(cx: Context, value: Value, span: Span) -> tuple[n.Expression, Arithme
     """The value of a number or unscoped enum, and its type."""
     if isinstance(value, (*OBJECTS, Rvalue)):
         if isinstance(value.type, ClassType):
-            value = cx.rules.call_conversion(cx, value, None, span) or value
+            value = cx.rules.call_conversion(cx, value, None, False, span) or value
         if isinstance(getattr(value, "type", None), ClassType):
             raise cx.unfit(f"a number is needed here, not {describe(value)}", value, span)
         read = rvalue(cx, value, span)
@@ -211,6 +211,10 @@ def condition(cx: Context, value: Value, span: Span) -> n.Expression:
         return is_not_null(cx, pointer, span)
     if isinstance(value, (Text, SplitArray, ObjectAddress, FunctionSet)):  # f(holds && "a message")
         return n.TRUE
+    if isinstance(getattr(value, "type", None), ClassType):
+        to_bool = cx.rules.call_conversion(cx, value, BOOL, True, span)
+        if to_bool is not None:
+            return condition(cx, to_bool, span)
     expression, _ = number(cx, value, span)
     return as_bool(expression, span)
 
@@ -421,7 +425,7 @@ def convert(cx: Context, value: Value, type: CppType, span: Span) -> Value:
                 return with_category(part, "xvalue") if is_prvalue(value) else part
             return _base_part(cx, value, type, span)
     if isinstance(given, ClassType) and given != type:
-        made = cx.rules.call_conversion(cx, value, type, span)
+        made = cx.rules.call_conversion(cx, value, type, True, span)
         if made is not None:
             return made
     if isinstance(value, (SplitStruct, SplitArray)) and given == type:
@@ -489,7 +493,7 @@ def _to_pointer(cx: Context, value: Value, type: Pointer, span: Span) -> Value:
     if isinstance(value, (SplitArray, ObjectAddress)) and decay(value.type) == type:
         return value
     if isinstance(getattr(value, "type", None), ClassType):
-        value = cx.rules.call_conversion(cx, value, type, span) or value
+        value = cx.rules.call_conversion(cx, value, type, True, span) or value
     if isinstance(value, ObjectAddress) and derives(value.object.type, type.to):
         demand_address(cx, value)
     pointer = pointer_of(cx, value)
@@ -609,7 +613,7 @@ def _cast_reference(cx: Context, value: Value, type: Reference, style: str, span
     """`reinterpret_cast<int&>(x)`: the same bytes as another type; or a cast to a derived class."""
     given: CppType = getattr(value, "type", VOID)
     if given != type.to and isinstance(given, ClassType) and style in ("c", "static_cast"):
-        value = cx.rules.call_conversion(cx, value, type.to, span) or value
+        value = cx.rules.call_conversion(cx, value, type.to, True, span) or value
         given = getattr(value, "type", VOID)
     if given != type.to and not isinstance(value, (*OBJECTS, ArrayValue)):
         raise cx.unfit(f"{describe(value)} cannot be cast to {type}", value, span)

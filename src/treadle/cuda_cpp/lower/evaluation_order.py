@@ -95,12 +95,19 @@ def lower_to_block(cx: Context, expression: Any) -> tuple[Value, list[n.Statemen
     return value, block
 
 
-def operands_of(cx: Context, nodes: Sequence[Any]) -> Operands:
-    """Arguments, evaluated from left to right."""
+def operands_of(
+    cx: Context, nodes: Sequence[Any], refers: Callable[[int], bool] = lambda at: False
+) -> Operands:
+    """Arguments, evaluated from left to right. `refers`: whether a reference to a variable may be
+    bound to the argument at a position, so that `c ? a : b` is a or b there, and no copy."""
     found = Operands()
-    for node in nodes:
+    for at, node in enumerate(nodes):
         if isinstance(node, tree.InitializerList):
             found.add(Braced(node), [])
+        elif isinstance(node, tree.Conditional) and refers(at):
+            with cx.separate_block() as block:
+                value = cx.rules.place(cx, node)
+            found.add(value, block)
         else:
             found.add(*lower_to_block(cx, node))
     return found

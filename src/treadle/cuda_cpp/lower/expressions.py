@@ -18,7 +18,12 @@ from treadle.cuda_cpp.lower.closures import (
     lower_lambda,
     this_object,
 )
-from treadle.cuda_cpp.lower.conditionals import lower_conditional, lower_logical, lower_place
+from treadle.cuda_cpp.lower.conditionals import (
+    demand_places,
+    lower_conditional,
+    lower_logical,
+    lower_place,
+)
 from treadle.cuda_cpp.lower.constraints import concept_holds, is_concept, lower_requires
 from treadle.cuda_cpp.lower.constructors import construct
 from treadle.cuda_cpp.lower.context import Context, LowerAgain
@@ -333,7 +338,10 @@ def _unary(cx: Context, node: tree.Unary) -> Value:
         if isinstance(node.operand, tree.Name):
             _demand_object(cx, node.operand)
         cx.addressed = node.operand
-        return address_of(cx, lower_place(cx, node.operand), node.span)
+        value = lower_place(cx, node.operand)
+        if isinstance(node.operand, tree.Conditional):
+            demand_places(cx, value)
+        return address_of(cx, value, node.span)
     if node.op in ("++", "--"):
         operand = _changed(cx, node.operand, node.span)
     else:

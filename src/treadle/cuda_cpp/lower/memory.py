@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 from treadle.cuda_cpp.lower.arithmetic import cast, constant, folded
@@ -250,24 +249,6 @@ def _assume(cx: Context, values: Sequence[Value], node: tree.Call) -> Value:
     return values[0] if values and pointer_of(cx, values[0]) is not None else VoidValue(VOID)
 
 
-def _swap(cx: Context, values: Sequence[Value], node: tree.Call) -> Value:
-    expect(cx, "swap", values, 2)
-    first, second = values
-    one, other = pointer_of(cx, first), pointer_of(cx, second)
-    if one is not None and other is not None:
-        kept = replace(
-            one, offset=cx.copied(one.offset), tag=None if one.tag is None else cx.copied(one.tag)
-        )
-        assign(cx, "=", first, second, cx.span)
-        assign(cx, "=", second, kept, cx.span)
-        return VoidValue(VOID)
-    read = load(cx, first, cx.span)
-    kept_value = Rvalue(cx.copied(read.expression), read.type)
-    assign(cx, "=", first, load(cx, second, cx.span), cx.span)
-    assign(cx, "=", second, kept_value, cx.span)
-    return VoidValue(VOID)
-
-
 def _memcpy(cx: Context, values: Sequence[Value], node: tree.Call) -> Value:
     expect(cx, "memcpy", values, 3)
     to, source = _pointer(cx, "memcpy", values[0]), _pointer(cx, "memcpy", values[1])
@@ -334,7 +315,6 @@ HANDLERS: dict[str, Handler] = {
         ("__builtin_assume", "__builtin_unreachable", "__assume", "__builtin_assume_aligned"),
         _assume,
     ),
-    "swap": _swap,
     **dict.fromkeys(("memcpy", "memmove"), _memcpy),
     "memset": _memset,
 }

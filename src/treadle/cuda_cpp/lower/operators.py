@@ -152,7 +152,7 @@ def _is_class(value: Value) -> bool:
 def _as_number(cx: Context, value: Value, span: Span) -> Value:
     """An object whose class converts to a number, converted; other values as they are."""
     if _is_class(value):
-        return cx.rules.call_conversion(cx, value, None, span) or value
+        return cx.rules.call_conversion(cx, value, None, False, span) or value
     return value
 
 

@@ -580,7 +580,7 @@ def part_at(
             raise cx.error(f"item {at} of an array of {count}", span)
         found: Value = array.items[at]
         return found
-    return _one_of(cx, cx.copied(cast(index, ir.I32)), array.items, span)
+    return one_of(cx, cx.copied(cast(index, ir.I32)), array.items, span)
 
 
 def _pointed_to(cx: Context, pointer: ObjectAddress, index: n.Expression, span: Span) -> Value:
@@ -589,19 +589,19 @@ def _pointed_to(cx: Context, pointer: ObjectAddress, index: n.Expression, span: 
     return pointer.object
 
 
-def _one_of(cx: Context, place: n.Expression, values: Sequence[Any], span: Span) -> Value:
-    """The value that an index selects."""
+def one_of(cx: Context, place: n.Expression, values: Sequence[Any], span: Span) -> Value:
+    """The object that an index selects, which can be assigned to."""
     first = values[0]
     match first:
         case SplitStruct():
             fields = {
-                name: _one_of(cx, place, [value.fields[name] for value in values], span)
+                name: one_of(cx, place, [value.fields[name] for value in values], span)
                 for name in first.fields
             }
             return SplitStruct(first.type, fields)
         case SplitArray():
             columns = zip(*(value.items for value in values), strict=True)
-            return SplitArray(first.type, tuple(_one_of(cx, place, one, span) for one in columns))
+            return SplitArray(first.type, tuple(one_of(cx, place, one, span) for one in columns))
         case ArrayValue(type=type):
             return ArrayValue(_one_pointer(cx, place, [value.first for value in values]), type)
     pointer = pointer_of(cx, first)

@@ -60,7 +60,7 @@ def changed_names(cx: Context, body: Any) -> frozenset[str]:
     return frozenset(found)
 
 
-_CHANGING = frozenset({"swap"})  # built-in functions that take references
+CHANGING = frozenset({"swap"})  # built-in functions that take references
 
 
 def _takes_reference(cx: Context, function: Any, place: int) -> bool:
@@ -72,7 +72,7 @@ def _takes_reference(cx: Context, function: Any, place: int) -> bool:
     entity = lookup(cx, function)
     if entity is None:  # T::f may be any function
         of_library = not function.scope or function.scope[0].text == "std"
-        return function.text in _CHANGING or not of_library
+        return function.text in CHANGING or not of_library
     if not isinstance(entity, Functions):
         return True
     for one in entity.overloads:

@@ -183,9 +183,9 @@ def _reference(cx: Context, node: tree.VariableDeclaration, type: Reference) -> 
     """What a reference refers to, and whether that is a temporary object."""
     if node.initializer is None:
         raise cx.wrong(f"the reference {node.name} has no initializer", node.span)
-    value = (lower if type.const else lower_place)(cx, _only(cx, node))
+    value = lower_place(cx, _only(cx, node))
     if not binds_directly(value, type) and isinstance(getattr(value, "type", None), ClassType):
-        value = cx.rules.call_conversion(cx, value, type.to, node.span) or value
+        value = cx.rules.call_conversion(cx, value, type.to, False, node.span) or value
     spelled_out = not (type.const or is_auto(node.type) or cx.is_in_instance())
     same = getattr(value, "type", None) == type.to
     if cx.lowering.checking and spelled_out and same and is_const_object(value):

@@ -54,9 +54,7 @@ __host__ __device__ O transform(I first, I last, J other, O to, F f) {
 }
 template <class I> __host__ __device__ void reverse(I first, I last) {
     for (int left = 0, right = (int)(last - first) - 1; left < right; ++left, --right) {
-        auto kept = first[left];
-        first[left] = first[right];
-        first[right] = kept;
+        std::swap(first[left], first[right]);
     }
 }
 

@@ -45,13 +45,31 @@ template <class T> struct optional {
     }
 };
 template <class T> __host__ __device__ constexpr optional<decay_t<T>> make_optional(const T &x) { return optional<decay_t<T>>(x); }
-template <class T> __host__ __device__ constexpr bool operator==(const optional<T> &x, nullopt_t) { return !x.has_value(); }
-template <class T> __host__ __device__ constexpr bool operator!=(const optional<T> &x, nullopt_t) { return x.has_value(); }
-template <class T> __host__ __device__ constexpr bool operator==(const optional<T> &x, const optional<T> &y) {
-    return x.has_value() == y.has_value() && (!x.has_value() || *x == *y);
-}
-template <class T> __host__ __device__ constexpr bool operator!=(const optional<T> &x, const optional<T> &y) { return !(x == y); }
-template <class T> __host__ __device__ constexpr bool operator==(const optional<T> &x, const T &y) { return x.has_value() && *x == y; }
-template <class T> __host__ __device__ constexpr bool operator!=(const optional<T> &x, const T &y) { return !(x == y); }
+
+// Comparisons with another optional, with a value, and with nullopt. `one` and
+// `other` are what they give if only the first or only the second has a value, `none` if neither has.
+#define __treadle_optional(op, none, one, other) \
+    template <class T, class U> __host__ __device__ constexpr bool operator op(const optional<T> &x, const optional<U> &y) { \
+        return x.has_value() ? (y.has_value() ? (bool)(*x op *y) : one) : (y.has_value() ? other : none); \
+    } \
+    template <class T, class U> __host__ __device__ constexpr bool operator op(const optional<T> &x, const U &y) { \
+        return x.has_value() ? (bool)(*x op y) : other; \
+    } \
+    template <class T, class U> __host__ __device__ constexpr bool operator op(const T &x, const optional<U> &y) { \
+        return y.has_value() ? (bool)(x op *y) : one; \
+    } \
+    template <class T> __host__ __device__ constexpr bool operator op(const optional<T> &x, nullopt_t) { \
+        return x.has_value() ? one : none; \
+    } \
+    template <class T> __host__ __device__ constexpr bool operator op(nullopt_t, const optional<T> &x) { \
+        return x.has_value() ? other : none; \
+    }
+__treadle_optional(==, true, false, false)
+__treadle_optional(!=, false, true, true)
+__treadle_optional(<, false, false, true)
+__treadle_optional(>, false, true, false)
+__treadle_optional(<=, true, false, true)
+__treadle_optional(>=, true, true, false)
+#undef __treadle_optional
 
 }  // namespace std

@@ -40,11 +40,7 @@ template <class T> struct device_ptr {
 };
 template <class T> __host__ __device__ T *raw_pointer_cast(device_ptr<T> p) { return p.at; }
 template <class T> __host__ __device__ T *raw_pointer_cast(T *p) { return p; }
-template <class T> __host__ __device__ void swap(T &x, T &y) {
-    T kept = x;
-    x = y;
-    y = kept;
-}
+template <class T> __host__ __device__ void swap(T &x, T &y) { std::swap(x, y); }
 template <class I> __host__ __device__ void sequence(I first, I last) { std::iota(first, last, 0); }
 template <class I, class T> __host__ __device__ void sequence(I first, I last, T value) { std::iota(first, last, value); }
 template <class I, class T> __host__ __device__ T reduce(I first, I last, T value) { return std::accumulate(first, last, value); }

@@ -44,9 +44,9 @@ __host__ __device__ constexpr const remove_reference_t<T> &forward(const remove_
 }
 template <class T> __host__ __device__ constexpr const T &as_const(T &x) { return x; }
 template <class T> __host__ __device__ constexpr T *addressof(T &x) { return &x; }
-template <class T, class U> __host__ __device__ constexpr T exchange(T &x, U value) {
-    T before = x;
-    x = value;
+template <class T, class U = T> __host__ __device__ constexpr T exchange(T &x, U &&value) {
+    T before = move(x);
+    x = forward<U>(value);
     return before;
 }
 
@@ -113,12 +113,8 @@ template <class A, class B> struct pair {
     __host__ __device__ constexpr pair(const pair<C, D> &other)
         : first(other.first), second(other.second) {}
     __host__ __device__ void swap(pair &other) {
-        A a = first;
-        B b = second;
-        first = other.first;
-        second = other.second;
-        other.first = a;
-        other.second = b;
+        std::swap(first, other.first);
+        std::swap(second, other.second);
     }
 };
 template <class A, class B> pair(A, B) -> pair<A, B>;
