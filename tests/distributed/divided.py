@@ -1,5 +1,6 @@
 """Layers divided among ranks beside the whole layers, in float64."""
 
+import copy
 from functools import partial
 
 import numpy as np
@@ -148,9 +149,38 @@ def attention(seed):
 def loss_of_divided(model, mask, vocabulary, group, x, goal):
     """The loss, after its backward pass."""
     scores = model.head(model.norm(model.layers(model.table(x), mask, is_causal=True)))
-    loss = dist.vocab_parallel_cross_entropy(scores, goal, vocabulary, group=group)
+    loss = dist.vocab_parallel_cross_entropy(scores, goal, group=group)
     loss.backward()
     return loss
+
+
+def norms(parameters, known):
+    """The norm of gradients, some of which other ranks have, is that of the whole model."""
+    parameters, grads = [*parameters], [each.grad for each in known.parameters()]
+    for p in (2.0, 3.0, 0.0, np.inf, -np.inf):
+        found = td.nn.utils.clip_grad_norm_(parameters, 1e9, p)
+        close(found, td.nn.utils.get_total_norm(grads, p).numpy(), f"norm {p}")
+
+
+def steps(model, known, group):
+    """What optimizers need of gradients of which each rank has a part."""
+    norms(model.parameters(), known)
+    if dist.size() == 1:
+        return
+    for kind in (td.optim.Adafactor, td.optim.LBFGS):
+        error = raised(lambda kind=kind: kind(model.parameters()))
+        assert "of which other ranks have the rest" in str(error), error
+    # An overflow in one rank's part: no rank takes the step.
+    model = copy.deepcopy(model)
+    optimizer, scaler = td.optim.SGD(model.parameters(), lr=1.0), td.GradScaler(init_scale=8.0)
+    scaler.scale(td.ones(()))
+    if layer_group(model).rank == 0:
+        model.layers.layers[0].linear1.weight.grad[0, 0] = np.inf
+    before = model.norm.weight.numpy()
+    scaler.step(optimizer)
+    scaler.update()
+    assert scaler.get_scale() == 4.0
+    np.testing.assert_array_equal(model.norm.weight.numpy(), before)
 
 
 class Model(td.nn.Module):
@@ -195,6 +225,7 @@ def transformer(seed, is_full):
             loss_of = partial(loss_of_divided, model, mask, vocabulary, group)
             close(loss_of(x, goal), wanted.numpy(), f"loss, sequence {sequence}")
             same(f"transformer, sequence {sequence}", model, known, [], [])
+            steps(model, known, group)
             state, wanted_state = dist.whole_state_dict(model), known.state_dict()
             assert [*state] == [*wanted_state]
             for name, each in wanted_state.items():

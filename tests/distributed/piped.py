@@ -1,10 +1,12 @@
 """Pipelines beside the model that is not divided, in float64."""
 
+import copy
 import weakref
 from functools import partial
 
 import numpy as np
 from derived import close, raised
+from divided import norms
 
 import treadle as td
 from treadle import distributed as dist
@@ -81,6 +83,7 @@ def pipeline(seed, is_full):
             loss.backward()
             close(step(td.asarray(x), td.asarray(y)), loss.numpy(), "pipeline: loss")
             check(stage, known.stages[place], "pipeline")
+            norms(pipe.parameters(), known)
             if number < 3:
                 assert stage.most <= min(count - place, microbatches), (place, stage.most)
         x = td.asarray(random.normal(size=(7, 3)))
@@ -88,6 +91,10 @@ def pipeline(seed, is_full):
         assert (found is None) == (place < count - 1)
         if found is not None:
             close(found, known(x).detach().numpy(), "pipeline: result")
+    if count > 1:
+        error = raised(lambda: td.optim.LBFGS(pipe.parameters()))
+        assert "all parameters of a model" in str(error), error
+    td.optim.Adafactor(pipe.parameters())
     few = raised(lambda: pipe.forward_backward(x[:0], x[:0]))
     assert "one for each microbatch" in str(few), few
     many = raised(lambda: dist.Pipeline(own * 2, 2))
@@ -111,3 +118,22 @@ def with_data_parallel(seed):
     found = pipe.forward_backward(td.asarray(x[mine].copy()), td.asarray(y[mine].copy()))
     close(dist.all_reduce(found, "mean", copies), loss.numpy(), "loss of two copies")
     check(pipe.stage.module, known.stages[pipe_group.rank], "two copies")
+    norms(pipe.parameters(), known)
+
+    # Stages whose layers are divided, and what of them is not.
+    td.manual_seed(seed)
+    known = Whole([
+        td.nn.Sequential(td.nn.Linear(3, 5, **F64), td.nn.Linear(5, 3, **F64)) for _ in range(2)
+    ])  # fmt: skip
+    stages = [
+        td.nn.Sequential(
+            dist.ColumnParallelLinear.of(each[0], group=copies),
+            dist.RowParallelLinear.of(each[1], group=copies),
+        )
+        for each in copy.deepcopy(known).stages  # a bias that is not divided is shared
+    ]
+    pipe = dist.Pipeline(stages, 3, mse, group=pipe_group)
+    x, y = (td.asarray(random.normal(size=(6, 3))) for _ in range(2))
+    mse(known(x), y).backward()
+    pipe.forward_backward(x, y)
+    norms(pipe.parameters(), known)

@@ -153,6 +153,20 @@ def training():
                 same(each, one.numpy(), 1e-12)
 
 
+def norms():
+    """The norm of gradients of pieces is that of the arrays, those that all ranks have once."""
+    mesh = dist.Mesh({"data": -1, "model": 2 - dist.size() % 2})
+    random = np.random.default_rng(5)
+    hosts = [random.normal(size=(5, 7)) for _ in range(4)]
+    specs = [("data", "model"), (None, "model"), ("data", None), (None, None)]
+    arrays = [
+        td.shard(x, mesh, spec).requires_grad_() for x, spec in zip(hosts, specs, strict=True)
+    ]
+    sum((x * x).sum() / 2 for x in arrays).backward()
+    for p, wanted in ((2.0, np.sqrt(np.sum(np.square(hosts)))), (np.inf, np.max(np.abs(hosts)))):
+        same(td.nn.utils.clip_grad_norm_([x.piece for x in arrays], 1e9, p), wanted, 1e-12)
+
+
 def out_of_the_mesh():
     """Gradients through `gather`, through what is sharded from whole tensors, and from pieces."""
     mesh, rank, size = dist.Mesh({"data": -1}), dist.rank(), dist.size()
@@ -199,5 +213,5 @@ def travels():
 
 def run(seed):
     """All of them."""
-    for case in (values, functions, refused, training, out_of_the_mesh, travels):
+    for case in (values, functions, refused, training, norms, out_of_the_mesh, travels):
         case()

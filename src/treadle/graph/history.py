@@ -278,8 +278,19 @@ class _Leaf:
 
 
 class Ranks(Protocol):
-    """The processes that have the parts of a tensor, of which each sees its own part alone. What is
-    computed from all elements of a gradient, as its norm, is computed from all parts."""
+    """The processes that have the parts of a tensor, of which each sees its own part alone, or the
+    other tensors of a model. What is computed from all gradients, as their norm, is computed from
+    all of them. Those that have the same are equal."""
+
+    @property
+    def outer(self) -> Ranks | None:
+        """The processes that have what these have not."""
+
+    @property
+    def divides(self) -> bool:
+        """Whether they have parts of one tensor, rather than other tensors."""
+
+    def __hash__(self) -> int: ...
 
     def total(self, x: Any, op: str) -> Any:
         """The "sum", "max" or "min" of all processes' values, a tensor."""

@@ -122,7 +122,11 @@ def _change(change: _Change, assign: bool) -> None:
     if not assign:
         here.detach()[...] = value
     elif kind == "_parameters":
-        owner._parameters[name] = Parameter(value.detach(), here.requires_grad)
+        made = Parameter(value.detach(), here.requires_grad)
+        leaf, before = made._own_leaf, here._own_leaf
+        assert leaf is not None
+        leaf.ranks = None if before is None else before.ranks
+        owner._parameters[name] = made
     else:
         owner._buffers[name] = value.detach()
 

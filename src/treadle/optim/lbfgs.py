@@ -43,7 +43,7 @@ class LBFGS(Optimizer):
     [1.0, 1.0]
     """
 
-    _by_elements: ClassVar[bool] = False
+    _reach: ClassVar[str] = "model"
 
     def __init__(
         self,

@@ -6,7 +6,7 @@ import copy
 import functools
 import math
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -17,9 +17,12 @@ from treadle.graph.history import recorded
 from treadle.optim.groups import Group
 from treadle.tensor.autograd_methods import Removable
 from treadle.tensor.creation import asarray
-from treadle.tensor.tensor import Tensor, ranks_of
+from treadle.tensor.ranks import by_ranks
+from treadle.tensor.tensor import Tensor
 
 StateDict = dict[str, Any]
+
+_REACHES = {"parameter": "whole parameters", "model": "all parameters of a model at once"}
 
 
 class Optimizer:
@@ -34,8 +37,8 @@ class Optimizer:
     # What may be remembered of each element of a parameter, so that a state of something else is
     # refused. None: that is not known, and nothing is checked.
     _elementwise: ClassVar[tuple[str, ...] | None] = None
-    # Whether a step of a part of a parameter is that part of the whole parameter's step.
-    _by_elements: ClassVar[bool] = True
+    # What the step of an element depends on: that "element", its "parameter", or the "model".
+    _reach: ClassVar[str] = "element"
     # The class of parameters.
     _tensor: ClassVar[type[Any]] = Tensor
     # What is remembered of a parameter as one number, beside `step`.
@@ -114,14 +117,23 @@ class Optimizer:
         known = {id(each) for before in self.param_groups for each in before["params"]}
         if any(id(each) in known for each in group["params"]):
             raise ValueError("some parameters appear in more than one parameter group")
-        if not self._by_elements and ranks_of(group["params"]) is not None:
-            raise DistributedError(
-                f"{type(self).__name__} computes with whole parameters, and these are parts, of "
-                "which other ranks have the rest: use an optimizer that computes by elements, as "
-                "AdamW or SGD, or td.distributed.DataParallel"
-            )
+        self._check_ranks(group["params"])
         self._check(group)
         self.param_groups.append(group)
+
+    def _check_ranks(self, parameters: Sequence[Tensor]) -> None:
+        """DistributedError if a step depends on what other ranks have."""
+        if self._reach == "element":
+            return
+        for ranks in by_ranks(parameters):
+            while ranks is not None:
+                if ranks.divides or self._reach == "model":
+                    raise DistributedError(
+                        f"{type(self).__name__} computes with {_REACHES[self._reach]}, of which "
+                        "other ranks have the rest: use an optimizer that computes by elements, as "
+                        "AdamW or SGD, or td.distributed.DataParallel"
+                    )
+                ranks = ranks.outer
 
     def _check(self, group: Group) -> None:
         """ValueError for options that make no sense."""

@@ -18,8 +18,9 @@ from treadle.runtime.devices import device as find_device
 from treadle.tensor.compiled import tracing
 from treadle.tensor.creation import asarray
 from treadle.tensor.elementwise_functions import FUNCTIONS
+from treadle.tensor.ranks import by_ranks, over_ranks
 from treadle.tensor.reductions import all as every
-from treadle.tensor.tensor import Tensor, ranks_of
+from treadle.tensor.tensor import Tensor
 
 _isfinite, _where = FUNCTIONS["isfinite"], FUNCTIONS["where"]
 
@@ -194,9 +195,9 @@ class GradScaler:
                 "no parameter of the optimizer has a gradient: call scaler.scale(loss).backward() "
                 "before"
             )
-        ranks = ranks_of([each for group in optimizer.param_groups for each in group["params"]])
         # All processes that have a part of the parameters take the step, or none does.
-        self._found[optimizer] = found if ranks is None else ranks.total(found, "max")
+        known = by_ranks(each for group in optimizer.param_groups for each in group["params"])
+        self._found[optimizer] = over_ranks(dict.fromkeys(known, found), "max")
 
     # --- what it is ------------------------------------------------------------------------------
 

@@ -17,7 +17,7 @@ from treadle.tensor.tensor import Tensor
 class WholeTensors(Optimizer):
     """An optimizer that changes one parameter after the other."""
 
-    _by_elements: ClassVar[bool] = False
+    _reach: ClassVar[str] = "parameter"
 
     def _first_state(self, parameter: Tensor, group: Group) -> dict[str, Any]:
         """What is remembered of a parameter, before the first step."""

@@ -14,7 +14,7 @@ from weakref import ref
 
 from treadle.core.errors import AutogradError, DtypeError, ShapeError
 from treadle.graph import history, views
-from treadle.graph.history import History, Leaf, is_differentiable
+from treadle.graph.history import History, Leaf, Ranks, is_differentiable
 from treadle.graph.node import Node, computed, view_of
 from treadle.graph.views import View
 from treadle.runtime.arrays import DeviceArray
@@ -202,7 +202,9 @@ class AutogradMethods(Properties):
             self._boundary = Boundary(leaf)
         return self
 
-    def _begin(self, is_parameter: bool, requires_grad: bool = True) -> None:
+    def _begin(
+        self, is_parameter: bool, requires_grad: bool = True, ranks: Ranks | None = None
+    ) -> None:
         value = self._cell.value
         if requires_grad and not is_differentiable(value):
             raise DtypeError(
@@ -210,7 +212,7 @@ class AutogradMethods(Properties):
                 f"{self.dtype}: cast it first, as in x.to(td.float32)"
             )
         leaf = Leaf(value, is_parameter)
-        leaf.owner = ref(self)
+        leaf.owner, leaf.ranks = ref(self), ranks
         self._boundary = Boundary(leaf) if requires_grad else Boundary(None, frozen=leaf)
 
     @property
@@ -353,7 +355,7 @@ class AutogradMethods(Properties):
         self._cell, self._view = value._cell, value._view
         if leaf is not None and not is_like:  # a history recorded so far ends at the old leaf
             requires_grad = self._history is not None
-            self._begin(leaf.is_parameter, requires_grad)
+            self._begin(leaf.is_parameter, requires_grad, leaf.ranks)
 
     def backward(
         self,

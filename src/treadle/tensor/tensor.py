@@ -7,7 +7,6 @@ all of them, as in NumPy. Reading the elements computes them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from contextvars import ContextVar
 from typing import Any
 from typing import cast as assume
@@ -19,7 +18,7 @@ from treadle.core.errors import AutogradError, DeviceNotFound, DtypeError, Shape
 from treadle.core.sizes import index
 from treadle.graph import history as histories
 from treadle.graph import views
-from treadle.graph.history import Leaf, Ranks, recorded, recording
+from treadle.graph.history import recorded, recording
 from treadle.graph.node import COPY, WRITE, Node, computed, is_deep, view_of
 from treadle.graph.parts import is_short
 from treadle.graph.placeholders import record_composite, within
@@ -305,7 +304,7 @@ class Tensor(NumPyProtocols, TorchProtocol, ArrayApiMethods, AutogradMethods, De
         with recorded(False):
             made = self.copied() if memo is None else self._copied_with_others(memo)
             if leaf is not None:
-                made._begin(leaf.is_parameter, self.requires_grad)
+                made._begin(leaf.is_parameter, self.requires_grad, leaf.ranks)
                 made.grad = None if leaf.gradient is None else leaf.gradient.copied()
         return made
 
@@ -509,15 +508,6 @@ def from_node(node: Node) -> Tensor:
     made._view = made._seen = made._boundary = None
     made._locked = False
     return made
-
-
-def ranks_of(tensors: Iterable[Tensor]) -> Ranks | None:
-    """The processes that have other parts of tensors; None if all of them are whole."""
-    for each in tensors:
-        leaf: Leaf | None = getattr(each, "_own_leaf", None)
-        if leaf is not None and leaf.ranks is not None:
-            return leaf.ranks
-    return None
 
 
 def computed_soon(tensor: Tensor) -> None:

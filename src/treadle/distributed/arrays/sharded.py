@@ -18,6 +18,7 @@ from treadle.distributed.arrays.layout import Layout, as_spec, shown
 from treadle.distributed.arrays.mesh import Mesh
 from treadle.distributed.arrays.moving import Pieces, moved, moved_by
 from treadle.distributed.group import current, world
+from treadle.distributed.holders import held_by
 from treadle.graph.explain import Explanation, explain
 from treadle.graph.history import recorded
 from treadle.tensor.axes import takes_dim
@@ -219,6 +220,10 @@ class ShardedTensor(Pieces):
         if is_new and requires_grad:
             self.piece = self.piece.detach()
         self.piece.requires_grad_(requires_grad)
+        if is_new and requires_grad:
+            for axis, size in self.mesh.axes.items():
+                if size > 1 and axis in self.layout.split:
+                    held_by([self.piece], self.mesh.group(axis))
         if is_new and requires_grad and self.layout.repeated and self.mesh.size > 1:
             layout = self.layout
             self.piece.register_hook(lambda gradient: _summed(gradient, layout))

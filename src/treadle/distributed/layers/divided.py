@@ -15,6 +15,7 @@ from treadle.core.dtypes import float32
 from treadle.core.errors import DtypeError, ShapeError
 from treadle.distributed.collectives import all_gather, all_reduce, reduce_scatter
 from treadle.distributed.group import current
+from treadle.distributed.holders import held_by
 from treadle.distributed.layers.parts import Part, copied, divided, part_of, summed, whole
 from treadle.distributed.members import Group
 from treadle.nn.embedding import Embedding
@@ -72,6 +73,8 @@ class Divided(Module):
         if part is not None:
             found = part_of(found, part, self.group)
             self.parts[name] = part
+            if found is not None and self.group.size > 1:
+                held_by([found], self.group)
         self.register_parameter(name, found)
 
     def _entered(self, x: Tensor, axis: int | None) -> Tensor:
@@ -304,8 +307,8 @@ def vocab_parallel_cross_entropy(
     `ColumnParallelLinear` gives them; the targets, of shape (…), are numbers among all classes, and
     the same on all ranks. No rank has all scores.
 
-    `classes` is how many there are in all, where ranks have not equally many. Other arguments are
-    those of `td.nn.functional.cross_entropy`.
+    `classes` is how many there are in all; without it the ranks tell each other how many they have.
+    Other arguments are those of `td.nn.functional.cross_entropy`.
 
     >>> import treadle as td
     >>> x, target = td.zeros((2, 4), device="cpu"), td.asarray([3, 1], device="cpu")
@@ -314,13 +317,16 @@ def vocab_parallel_cross_entropy(
     """
     group = current() if group is None else group
     name = "vocab_parallel_cross_entropy"
-    count = input.shape[-1] * group.size if classes is None else classes
-    first, stop = divided(f"{name}'s classes", count, group).bounds[group.rank]
     goal = asarray(target, device=input.device)
-    if stop - first != input.shape[-1] or goal.shape != input.shape[:-1]:
+    first: Any = 0
+    own_count = input.shape[-1]
+    if classes is not None:
+        first, stop = divided(f"{name}'s classes", classes, group).bounds[group.rank]
+        own_count = stop - first
+    if own_count != input.shape[-1] or goal.shape != input.shape[:-1]:
         raise ShapeError(
-            f"{name}: of {count} classes this rank has {stop - first}, so the scores have shape "
-            f"(…, {stop - first}) and the target (…), not {input.shape} and {goal.shape}"
+            f"{name}: of {classes or 'the'} classes this rank has {own_count}, so the scores have "
+            f"shape (…, {own_count}) and the target (…), not {input.shape} and {goal.shape}"
         )
     if goal.dtype.kind not in ("int", "uint"):
         raise DtypeError(f"{name}: classes are integers, not {goal.dtype}")
@@ -330,9 +336,13 @@ def vocab_parallel_cross_entropy(
     greatest = all_reduce(largest(x.detach(), axis=-1), "max", group)
     below = x - greatest[..., None]
     goal = goal.to(default_integer(x.device))
+    count: Any = classes
+    if classes is None:  # on the device, so that nothing waits
+        every = all_gather(asarray([own_count], dtype=goal.dtype, device=x.device), group=group)
+        first, count = total(every[: group.rank]).to(goal.dtype), total(every).to(goal.dtype)
     ignored = goal == ignore_index
     own = goal - first
-    is_here = (own >= 0) & (own < stop - first)
+    is_here = (own >= 0) & (own < own_count)
     place = where(is_here, own, 0)[..., None]
     picked = where(is_here, take_along_axis(below, place, axis=-1)[..., 0], 0.0)
     sums = [total(_exp(below), axis=-1), picked]
@@ -342,7 +352,7 @@ def vocab_parallel_cross_entropy(
     log_sum = _log(of_all[0])
     losses = log_sum - of_all[1]
     if label_smoothing:
-        smooth = log_sum - of_all[2] / count
+        smooth = log_sum - of_all[2] / (count if classes else count.to(x.dtype))
         losses = losses * (1 - label_smoothing) + smooth * label_smoothing
     losses = where((goal < 0) | (goal >= count), math.nan, losses)  # no class
     losses = where(ignored, 0.0, losses).to(input.dtype)

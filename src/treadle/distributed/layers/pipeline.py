@@ -13,6 +13,7 @@ from treadle.core.errors import DistributedError
 from treadle.distributed.collectives import broadcast
 from treadle.distributed.data_parallel import DataParallel
 from treadle.distributed.group import current
+from treadle.distributed.holders import held_by
 from treadle.distributed.layers.parts import Part
 from treadle.distributed.layers.schedules import (
     BACKWARD,
@@ -84,6 +85,8 @@ class Pipeline(Module):
         if not isinstance(made, Module):
             raise TypeError(f"Pipeline: stage {group.rank} is a {type(made).__name__}, no module")
         self.stage = made
+        if group.size > 1:
+            held_by(made.parameters(), group, divides=False)
         self.microbatches = microbatches
         self.reduction = reduction
         self.loss = loss

@@ -13,9 +13,10 @@ from weakref import ref
 from treadle.autograd.modes import no_grad
 from treadle.core.dtypes import DType
 from treadle.core.errors import DistributedError
-from treadle.distributed.collectives import all_reduce, broadcast
+from treadle.distributed.collectives import broadcast
 from treadle.distributed.data_parallel import check_equal, equalize
 from treadle.distributed.group import current
+from treadle.distributed.holders import held_by
 from treadle.distributed.members import Group
 from treadle.distributed.sharding.gathered import Gathered, Run, Unit
 from treadle.distributed.sharding.parts import Flat, Member, starts
@@ -258,16 +259,6 @@ class Sharded(Module):
 # --- making it -----------------------------------------------------------------------------------
 
 
-class _Ranks:
-    """The ranks that have the other parts of a parameter."""
-
-    def __init__(self, group: Group) -> None:
-        self._group = group
-
-    def total(self, x: Tensor, op: str) -> Tensor:
-        return all_reduce(x, op, group=self._group)
-
-
 def _chosen(module: Module, units: Units) -> list[tuple[str, Module]]:
     """The units that are wanted, with their names, but for the model itself."""
     named = [(name, each) for name, each in module.named_modules() if each is not module]
@@ -346,7 +337,7 @@ def _flats(
     kinds: dict[Any, list[tuple[str, Tensor]]] = {}
     for name, each in named:
         kinds.setdefault((each.dtype, each.device, each.requires_grad), []).append((name, each))
-    found, ranks = [], _Ranks(group)
+    found = []
     for (dtype, here, _), same in kinds.items():
         begins, part = starts([each.size for _, each in same], dtype, group.size)
         members = [
@@ -360,9 +351,7 @@ def _flats(
             value = line if group.engine is None else broadcast(line, group=group)
             member.piece.grad = None
             member.piece.data = value[begin:end].clone().realize()
-            leaf = member.piece._own_leaf
-            assert leaf is not None
-            leaf.ranks = ranks
+        held_by([member.piece for member in members], group)
         found.append(flat)
     return found
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from treadle.core.dtypes import float32, float64
@@ -14,10 +14,11 @@ from treadle.tensor.assembly import stack
 from treadle.tensor.contiguous_runs import contiguous_runs
 from treadle.tensor.creation import asarray, zeros
 from treadle.tensor.elementwise_functions import FUNCTIONS
+from treadle.tensor.ranks import by_ranks, over_ranks
 from treadle.tensor.reductions import max as greatest
 from treadle.tensor.reductions import min as least
 from treadle.tensor.reductions import sum as total
-from treadle.tensor.tensor import Tensor, ranks_of
+from treadle.tensor.tensor import Tensor
 
 _abs, _clip, _isfinite = FUNCTIONS["abs"], FUNCTIONS["clip"], FUNCTIONS["isfinite"]
 _minimum, _pow, _sqrt, _square = (FUNCTIONS[name] for name in ("minimum", "pow", "sqrt", "square"))
@@ -95,7 +96,8 @@ def clip_grad_norm_(
 ) -> Tensor:
     """Scale the parameters' gradients so that the norm of all of them is `max_norm` at most; the
     norm that they had. A norm that is NaN makes all of them NaN, unless `error_if_nonfinite`. Of
-    parameters that are divided among ranks it is the norm of all ranks' parts, and all call this.
+    parameters that are divided among ranks, and of stages of a pipeline, it is the norm of all
+    ranks' gradients, and all call this.
 
     >>> import treadle as td
     >>> x = td.nn.Parameter(td.asarray([3.0, 4.0], device="cpu"))
@@ -106,42 +108,34 @@ def clip_grad_norm_(
     [0.6, 0.8]
     """
     listed = _listed(parameters)
-    ranks = ranks_of(listed)
-    if ranks is None:
+    groups = by_ranks(listed)
+    if not {*groups} - {None}:
         found = get_total_norm(_gradients(listed), norm_type, error_if_nonfinite)
     else:
         with recorded(False):
-            found = _norm_over_ranks(listed, float(norm_type), ranks)
+            found = _norm_over_ranks(groups, float(norm_type), listed[0].device)
         _check_finite(found, norm_type, error_if_nonfinite)
     clip_grads_with_norm_(listed, max_norm, found)
     return found
 
 
-def _norm_over_ranks(parameters: Sequence[Tensor], p: float, ranks: Ranks) -> Tensor:
+def _norm_over_ranks(
+    groups: Mapping[Ranks | None, Sequence[Tensor]], p: float, device: Device
+) -> Tensor:
     """The norm of gradients of which other processes have parts, the same on all of them."""
-    device = parameters[0].device
-    parts: list[Tensor] = []
-    wholes: list[Tensor] = []
-    for each in parameters:
-        (wholes if ranks_of([each]) is None else parts).append(each)
-    here = [x for x in _gradients(parts) if x.size]
-    empty = -p if math.isinf(p) and p < 0 else 0.0  # that of no elements
-    own = _norm(here, p, device) if here else asarray(empty, dtype=float32, device=device)
     # A process may have no elements, and so not know the dtype.
-    widest = float64 if any(each.dtype is float64 for each in parts) else float32
-    own = own.to(widest)
-    if math.isinf(p):
-        found: Any = ranks.total(own, "max" if p > 0 else "min")
-    elif p == 0:
-        found = ranks.total(own, "sum")
-    else:
-        found = _pow(ranks.total(_pow(own, p), "sum"), 1 / p)
-    assert isinstance(found, Tensor)
-    gradients = _gradients(wholes)
-    if not gradients:
-        return found
-    both = [found, _norm(gradients, p, device)]
-    return both[0] + both[1] if p == 0 else _norm(both, p, device)
+    every = [each for same in groups.values() for each in same]
+    widest = float64 if any(each.dtype is float64 for each in every) else float32
+    empty = -p if math.isinf(p) and p < 0 else 0.0  # that of no elements
+    is_sum = not math.isinf(p)
+    parts: dict[Ranks | None, Tensor] = {}
+    for ranks, same in groups.items():
+        here = [x for x in _gradients(same) if x.size]
+        own = _norm(here, p, device) if here else asarray(empty, dtype=float32, device=device)
+        own = own.to(widest)
+        parts[ranks] = _pow(own, p) if is_sum and p else own
+    found: Tensor = over_ranks(parts, "sum" if is_sum else "max" if p > 0 else "min")
+    return _pow(found, 1 / p) if is_sum and p else found
 
 
 def clip_grad_value_(parameters: Tensors, clip_value: float, foreach: bool | None = None) -> None:
