@@ -8,6 +8,7 @@ from derived import close, raised
 
 import treadle as td
 from treadle import distributed as dist
+from treadle.tensor.checks import in_host_memory
 
 F64 = {"dtype": td.float64}
 
@@ -165,8 +166,16 @@ def norms(parameters, known):
 def steps(model, known, group):
     """What optimizers need of gradients of which each rank has a part."""
     norms(model.parameters(), known)
+    rows = td.asarray([0, len(known.table.weight) - 1])
+    with in_host_memory():  # as a check of values sees them
+        close(model.table(rows) if model.table.sequence_axis is None else known.table(rows),
+              known.table(rows).detach().numpy(), "checked")  # fmt: skip
     if dist.size() == 1:
         return
+    linear = td.nn.Linear(4, 8)
+    td.optim.SGD(linear.parameters(), lr=1.0)
+    error = raised(lambda: dist.ColumnParallelLinear.of(linear, group=group))
+    assert "then make the optimizer" in str(error), error
     for kind in (td.optim.Adafactor, td.optim.LBFGS):
         error = raised(lambda kind=kind: kind(model.parameters()))
         assert "of which other ranks have the rest" in str(error), error

@@ -205,7 +205,10 @@ class Mpi:
 
 
 def _in_words(operation: Operation, error: Exception) -> DistributedError:
-    return DistributedError(f"MPI failed in {operation}: {error}")
+    return DistributedError(
+        f"MPI failed in {operation}: {error}. If ranks may have given other shapes or dtypes: "
+        "treadle launch --check compares them"
+    )
 
 
 # --- one function for each kind of operation ---------------------------------------------------

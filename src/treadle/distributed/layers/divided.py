@@ -12,7 +12,7 @@ import math
 from typing import Any, ClassVar, TypeVar
 
 from treadle.core.dtypes import float32
-from treadle.core.errors import DtypeError, ShapeError
+from treadle.core.errors import DistributedError, DtypeError, ShapeError
 from treadle.distributed.collectives import all_gather, all_reduce, reduce_scatter
 from treadle.distributed.group import current
 from treadle.distributed.holders import held_by
@@ -28,7 +28,7 @@ from treadle.tensor.creation import asarray
 from treadle.tensor.dtypes import default_integer
 from treadle.tensor.elementwise_functions import FUNCTIONS, where
 from treadle.tensor.functional.affine import linear
-from treadle.tensor.functional.embeddings import embedding
+from treadle.tensor.functional.embeddings import check_inside, embedding
 from treadle.tensor.reductions import max as largest
 from treadle.tensor.reductions import sum as total
 from treadle.tensor.searching import take_along_axis
@@ -71,6 +71,12 @@ class Divided(Module):
         """A part of a parameter, or all of it if each rank has it."""
         found: Any = layer._parameters[name]
         if part is not None:
+            leaf = None if found is None else found._own_leaf
+            if leaf is not None and leaf.home is not None:
+                raise DistributedError(
+                    f"an optimizer has the {name} of a {type(layer).__name__} already, and would "
+                    "not change its parts: divide the model first, then make the optimizer"
+                )
             found = part_of(found, part, self.group)
             self.parts[name] = part
             if found is not None and self.group.size > 1:
@@ -265,9 +271,12 @@ class VocabParallelEmbedding(Divided):
         index = asarray(input, device=self.weight.device)
         if index.dtype.kind not in ("int", "uint"):
             raise DtypeError(f"VocabParallelEmbedding takes integers, not {index.dtype}")
+        check_inside("VocabParallelEmbedding", input, index, self.num_embeddings)
         own = index.to(default_integer(index.device)) - self._first
+        is_here = (own >= 0) & (own < len(self.weight))
+        found = embedding(where(is_here, own, 0), self.weight, self._own_padding)
         # Rows that other ranks have are zeros here.
-        return self._left(embedding(own, self.weight, self._own_padding), self.sequence_axis)
+        return self._left(where(is_here[..., None], found, 0.0), self.sequence_axis)
 
     def extra_repr(self) -> str:
         """The table's shape."""

@@ -56,7 +56,7 @@ def one_hot(tensor: ArrayLike, num_classes: int = -1) -> Tensor:
         num_classes = int(largest(x)) + 1
     if num_classes < 1:
         raise ValueError(f"one_hot: num_classes must be positive, or -1, not {num_classes}")
-    _check_inside("one_hot", tensor, x, num_classes)
+    check_inside("one_hot", tensor, x, num_classes)
     classes = arange(num_classes, dtype=x.dtype, device=x.device)
     return (expand_dims(x, -1) == classes).to(default_integer(x.device))
 
@@ -152,7 +152,7 @@ def _looked_up(
     rows = table.shape[0]
     if padding_idx is not None and not -rows <= padding_idx < rows:
         raise IndexError(f"{name}: padding_idx={padding_idx} is not a row of a table of {rows}")
-    _check_inside(name, input, index, rows)
+    check_inside(name, input, index, rows)
     return index, table
 
 
@@ -169,7 +169,7 @@ def _integers(name: str, x: Any) -> Tensor:
     return found
 
 
-def _check_inside(name: str, given: Any, index: Tensor, count: int) -> None:
+def check_inside(name: str, given: Any, index: Tensor, count: int) -> None:
     """IndexError for indices outside the table, if they are in the host's memory or TREADLE_CHECK=1
     is set."""
     if type(given) is Tensor and not looked_at(index.device):
