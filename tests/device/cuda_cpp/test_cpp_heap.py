@@ -108,6 +108,24 @@ __global__ void shared_pointer(int *out)
     if (threadIdx.x == 0) delete[] data;
 }
 __global__ void placed(float *out) { float2 *p = new (out) float2{1, 2}; p->y += 1; }
+struct Ranged {
+    int *p, n;
+    __device__ Ranged(int *p, int n) : p(p), n(n) {}
+};
+struct Seven { int v; __device__ Seven() : v(7) {} __device__ Seven(int v) : v(v) {} };
+__global__ void listed(int *out)
+{
+    int x[2] = {4, 5}, k = 0;
+    Ranged *r = new Ranged[2]{{x, 1}, {x + 1, 2}};
+    out[k++] = *r[1].p * 10 + r[0].n;
+    Seven *s = new Seven[3]{{1}, 2}, *t = new Seven[2]{}, *u = new Seven[2];
+    out[k++] = s[0].v * 1000 + s[1].v * 100 + s[2].v * 10 + (t[1].v == 7 && u[1].v == 7);
+    int *i = new int[3]{1, 2}, *z = new int[4]();
+    out[k++] = i[0] * 100 + i[1] * 10 + i[2] + z[3];
+    float2 *f = new float2[2]{{1, 2}, {3, 4}};
+    out[k++] = f[1].x * 10 + f[0].y;
+}
+__global__ void listed_at_run_time(int *out, int n) { out[0] = new Seven[n]{1, 2} != nullptr; }
 __global__ void leak(int *out) { out[threadIdx.x] = new int != nullptr; }
 __global__ void wrong(int *out) { free(out); }
 __global__ void ends(int n) { Counter *c = new Counter[n]; delete[] c; }
@@ -144,6 +162,9 @@ def test_pieces_are_taken_and_given_back(device, rng):
     pair = np.zeros(2, np.float32)
     module.placed[1, 1](pair)
     assert pair.tolist() == [1, 3]
+    values = np.zeros(4, np.int32)
+    module.listed[1, 1](values)
+    assert values.tolist() == [51, 1271, 120, 32]
 
 
 def test_a_full_heap_gives_null(device):
@@ -159,5 +180,7 @@ def test_what_is_refused(device):
         module.wrong.source("ir")
     with pytest.raises(CompileError, match=r"delete\[\] of objects whose destructors do something"):
         module.ends.source("ir")
+    with pytest.raises(CompileError, match=r"new T\[n\] with initial values and n not a constant"):
+        module.listed_at_run_time.source("ir")
     with pytest.raises(TreadleError, match=r"heap_bytes is an integer from 1024 to .*, not 0"):
         td.cuda_module(SOURCE, heap_bytes=0)

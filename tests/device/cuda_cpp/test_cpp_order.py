@@ -188,6 +188,20 @@ struct A {
     __device__ explicit operator int() const { return v; }
     __device__ explicit operator bool() const { return v > 0; }
 };
+template <class D> struct Sums {
+    friend __device__ D operator+(D a, const D &b) { a += b; return a; }
+};
+struct I : Sums<I> {
+    int v;
+    __device__ I(int v) : v(v) {}
+    __device__ I &operator+=(const I &o) { v += o.v; return *this; }
+};
+namespace ns {
+struct Q { int q; };
+__device__ int get(const Q &q) { return q.q; }
+namespace in { struct Z : Q { int z; }; }
+}
+struct E2 { Pt p[2]; int n; };
 #define IS(...) out[i++] = (__VA_ARGS__);
 
 __global__ void swaps(const int *in, int *out)
@@ -210,6 +224,17 @@ __global__ void swaps(const int *in, int *out)
     pc.swap(pd); IS(pc.first.v * 1000 + pd.first.v)
     int *p = g[0], *old = std::exchange(p, nullptr); IS(old == g[0] && !p)
     IS(std::exchange(n, 9) + n)
+}
+
+__global__ void bases_and_braces(const int *in, int *out)
+{
+    int i = 0;
+    I p(in[0]), q(2); IS((p + q).v)
+    ns::in::Z z; z.q = in[0]; IS(get(z))
+    Pt one{in[0]}; std::array<Pt, 2> a{one, Pt{5}}, b{one}, c{a};
+    IS(a[1].x + b[0].x + b[1].x + c[1].x)
+    E2 e{one, Pt{4}, 6}; IS(e.p[1].x * 10 + e.n)
+    std::optional<std::pair<int, float>> pair{{in[0], 2.f}}; IS(pair->first + (int)pair->second)
 }
 
 __global__ void optionals(const int *in, int *out)
@@ -244,6 +269,7 @@ CASES = [
     (OBJECTS, "objects", [1, 100, 110, 6, 203, 808]),
     (OBJECTS, "lists", [334, 47, 1010, 101212, 1212]),
     # those of g++
+    (SWAPS, "bases_and_braces", [5, 3, 13, 46, 5]),
     (PLACES, "trees", [55]),
     (
         PLACES,

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from treadle.cuda_cpp.lower.arithmetic import cast, constant, times
+from treadle.core.source import Span
+from treadle.cuda_cpp.lower.arithmetic import cast, constant, folded, times
 from treadle.cuda_cpp.lower.context import Context
 from treadle.cuda_cpp.lower.conversions import convert, is_not_null, number
 from treadle.cuda_cpp.lower.dispatch import lower
@@ -83,10 +84,11 @@ def _construct(
     cx: Context, pointer: PointerValue, type: CppType, count: n.Expression | None, node: tree.New
 ) -> None:
     """Initialize the objects at a pointer."""
+    if count is not None and node.initializer is not None:
+        _fill_new_array(cx, pointer, type, count, node.initializer, node.span)
+        return
     if count is not None:
         if not isinstance(type, ClassType) or not has_default_constructor(type):
-            if node.initializer is not None:
-                raise cx.error("new T[n] with initial values: assign them in a loop", node.span)
             return
         variable = n.Variable(cx.lowering.unique("item"), ir.I32, node.span)
         with cx.separate_block() as body:
@@ -115,6 +117,29 @@ def _construct(
         initialize(cx, place, value, node.span)
     elif isinstance(type, ClassType) and has_default_constructor(type):
         cx.rules.run_constructor(cx, place, type, [], node.span)
+
+
+def _fill_new_array(
+    cx: Context,
+    pointer: PointerValue,
+    type: CppType,
+    count: n.Expression,
+    written: tree.InitializerList,
+    span: Span,
+) -> None:
+    """The elements of `new T[count]{…}`."""
+    length = folded(count)
+    if not isinstance(length, n.Constant) or not 0 < int(length.value) <= _MOST_LISTED:
+        raise cx.error(
+            f"new T[n] with initial values and n not a constant from 1 to {_MOST_LISTED}: assign "
+            "them in a loop",
+            span,
+        )
+    array = ArrayOf(type, int(length.value))
+    fill(cx, follow(cx, as_pointer_to(pointer, array), span), array, written, span)
+
+
+_MOST_LISTED = 64  # elements of a new array with initial values
 
 
 def delete(cx: Context, node: tree.Delete) -> Value:

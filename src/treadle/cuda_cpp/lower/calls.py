@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -173,15 +173,25 @@ def _by_arguments(node: tree.Call, operands: Operands | None) -> FunctionSet | N
     for value in operands.values:
         type = decay(getattr(value, "type", VOID))
         type = type.to if isinstance(type, Pointer) else type
-        scope = type.scope.parent if isinstance(type, ClassType) and type.scope else None
-        while scope is not None:
-            group = scope.names.get(name.text)
-            if isinstance(group, Functions):  # friends are in the scope of the template's arguments
-                found |= {id(one.declaration): one for one in group.overloads}
-            scope = None if scope.kind == "namespace" else scope.parent
+        for associated in _with_bases(type):
+            scope = associated.scope.parent
+            while scope is not None:
+                group = scope.names.get(name.text)
+                if isinstance(group, Functions):  # friends: where the template's arguments are
+                    found |= {id(one.declaration): one for one in group.overloads}
+                scope = None if scope.kind == "namespace" else scope.parent
     return (
         FunctionSet(name.text, tuple(found.values()), arguments=name.arguments) if found else None
     )
+
+
+def _with_bases(type: Any) -> Iterator[ClassType]:
+    """A class and its bases, in whose scopes and namespaces functions are found by arguments."""
+    if isinstance(type, ClassType):
+        if type.scope is not None:
+            yield type
+        for base in type.bases:
+            yield from _with_bases(base)
 
 
 def _may_be_found_by_arguments(cx: Context, name: Any) -> bool:
@@ -410,9 +420,7 @@ def _free_operators(
     found: dict[int, Overload] = {}
     scopes: list[Any] = [cx.scope]
     for value in values:
-        type = getattr(value, "type", None)
-        if isinstance(type, ClassType) and type.scope is not None:
-            scopes.append(type.scope)
+        scopes += (one.scope for one in _with_bases(getattr(value, "type", None)))
     for scope in scopes:
         for group in scope.functions(name):
             for one in group.overloads:

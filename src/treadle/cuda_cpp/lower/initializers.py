@@ -290,7 +290,7 @@ def _is_whole(cx: Context, item: Any, type: CppType) -> bool:
     if isinstance(item, (tree.IntegerLiteral, tree.FloatLiteral, tree.CharacterLiteral)):
         return False
     given = type_of(cx, item)
-    return given == type or isinstance(given, ClassType)
+    return given == type or (isinstance(given, ClassType) and not isinstance(type, ArrayOf))
 
 
 def _parts(type: CppType, most: int) -> list[CppType]:

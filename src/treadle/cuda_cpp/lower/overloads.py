@@ -39,6 +39,7 @@ from treadle.cuda_cpp.lower.packs import (
     packs_of,
 )
 from treadle.cuda_cpp.lower.pointers import example_of
+from treadle.cuda_cpp.lower.special_members import callable_constructors
 from treadle.cuda_cpp.lower.template_arguments import (
     Argument,
     argument_key,
@@ -318,6 +319,20 @@ def result_type(cx: Context, chosen: Candidate) -> CppType | None:
         return resolve(cx, written)
 
 
+def _may_be_made_of(type: ClassType, count: int) -> bool:
+    """Whether a class may be made of a list of this length: by its constructors, if it has any."""
+    constructors = callable_constructors(type)
+    if count < 2 or not constructors:
+        return True
+    for one in constructors:
+        parameters = one.declaration.parameters
+        least = sum(each.default is None and not each.pack for each in parameters)
+        whole = one.declaration.variadic or any(each.pack for each in parameters)
+        if _takes_list(one.declaration) or (least <= count and (whole or count <= len(parameters))):
+            return True
+    return False
+
+
 def _rank(cx: Context, value: Value, type: CppType) -> int:
     if not isinstance(value, Braced):
         return rank_of(cx, value, type)
@@ -327,7 +342,7 @@ def _rank(cx: Context, value: Value, type: CppType) -> int:
     if isinstance(type, VectorType):
         return USER if count <= type.count else IMPOSSIBLE
     if isinstance(type, ClassType):
-        return USER
+        return USER if _may_be_made_of(type, count) else IMPOSSIBLE
     return CONVERSION if count <= 1 else IMPOSSIBLE
 
 

@@ -162,9 +162,13 @@ class _Search:
         return None
 
     def _is_part(self, node: Any) -> bool:
-        """Whether an lvalue is the variable or a part of it."""
+        """Whether an lvalue is the variable or a part of it, or may be, as with `?:`."""
         while isinstance(node, tree.Member) and not node.arrow:
             node = node.base
+        if isinstance(node, tree.Conditional):
+            return self._is_part(node.if_true) or self._is_part(node.if_false)
+        if isinstance(node, tree.Binary) and node.op == ",":
+            return self._is_part(node.right)
         return isinstance(node, tree.Name) and self._named(node) is not None
 
     def _one_of(self, one: Any, other: Any) -> _Use | None:
