@@ -202,6 +202,19 @@ __device__ int get(const Q &q) { return q.q; }
 namespace in { struct Z : Q { int z; }; }
 }
 struct E2 { Pt p[2]; int n; };
+struct Taker {
+    int v;
+    __device__ Taker(int v) : v(v) {}
+    __device__ operator int() const { return v + 100; }
+    __device__ Taker &operator=(const int &x) { v = -x; return *this; }
+};
+template <class T> __device__ int kind(T) { return 1; }
+__device__ int kind(...) { return 0; }
+template <class T> __device__ int pointed(T *) { return 1; }
+__device__ int pointed(...) { return 0; }
+template <class T> __device__ auto method(T t) -> decltype(t.m(), 0) { return 1; }
+__device__ int method(...) { return 2; }
+struct Mm { __device__ void m() {} };
 #define IS(...) out[i++] = (__VA_ARGS__);
 
 __global__ void swaps(const int *in, int *out)
@@ -237,6 +250,17 @@ __global__ void bases_and_braces(const int *in, int *out)
     std::optional<std::pair<int, float>> pair{{in[0], 2.f}}; IS(pair->first + (int)pair->second)
 }
 
+__global__ void overloads(const int *in, int *out)
+{
+    int i = 0, x = in[0];
+    Taker a(1), b(x); a = b; IS(a.v) a = 7; IS(a.v) a = Taker(4); IS(a.v)
+    IS(kind(x)) IS(kind(1.f)) IS(pointed(&x)) IS(pointed(x)) IS(method(Mm{})) IS(method(x))
+    std::optional<int> e = x, n, g = 5; e = g; IS(*e) e = n; IS(e.has_value()) std::swap(e, g);
+    IS(*e) IS(g.has_value())
+    std::optional<float> f = std::optional<int>(x); IS(*f == 3.f) f = n; IS(f.has_value()) f = e;
+    IS(*f == 5.f) std::optional<float> h(n); IS(h.has_value())
+}
+
 __global__ void optionals(const int *in, int *out)
 {
     int i = 0;
@@ -269,6 +293,7 @@ CASES = [
     (OBJECTS, "objects", [1, 100, 110, 6, 203, 808]),
     (OBJECTS, "lists", [334, 47, 1010, 101212, 1212]),
     # those of g++
+    (SWAPS, "overloads", [3, -7, 4, 1, 1, 1, 0, 1, 2, 5, 0, 5, 0, 1, 0, 1, 0]),
     (SWAPS, "bases_and_braces", [5, 3, 13, 46, 5]),
     (PLACES, "trees", [55]),
     (

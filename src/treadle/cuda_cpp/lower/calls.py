@@ -14,6 +14,7 @@ from treadle.cuda_cpp.lower.context import Context
 from treadle.cuda_cpp.lower.conversions import (
     as_base,
     convert,
+    derives,
     explicit_cast,
     underlying,
 )
@@ -340,6 +341,9 @@ def chosen_operator(
             if op == "=" and getattr(values[1], "type", None) == owner:
                 methods = [one for one in methods if not _is_worse_than_implicit(one.declaration)]
             found = viable(cx, methods, values[1:], None, span)[0]
+            given = getattr(values[1], "type", None) if op == "=" else None
+            if given == owner or derives(given, owner):  # or else the implicit one is called
+                found = [one for one in found if _referred(one.types[0]) in (owner, given)]
     if found:
         methods = [one.overload for one in found]
         chosen = resolve_overload(cx, name, methods, values[1:], None, span, values[0])

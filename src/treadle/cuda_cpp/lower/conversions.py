@@ -281,7 +281,7 @@ def is_const_object(value: Value) -> bool:
 # --- implicit conversions ------------------------------------------------------------------------
 
 EXACT, QUALIFIED, PROMOTION, CONVERSION = range(4)  # QUALIFIED: a qualification conversion
-USER, USER_PROMOTION, USER_CONVERSION, IMPOSSIBLE = range(4, 8)
+USER, USER_PROMOTION, USER_CONVERSION, ELLIPSIS, IMPOSSIBLE = range(4, 9)
 # If two candidates use the same conversion function, the conversion of its result decides.
 _BEHIND_USER = {EXACT: USER, PROMOTION: USER_PROMOTION, CONVERSION: USER_CONVERSION}
 

@@ -15,6 +15,7 @@ from treadle.cuda_cpp.lower.constraints import declare_example, satisfied, stric
 from treadle.cuda_cpp.lower.context import Context
 from treadle.cuda_cpp.lower.conversions import (
     CONVERSION,
+    ELLIPSIS,
     IMPOSSIBLE,
     USER,
     is_const_object,
@@ -252,6 +253,7 @@ def _candidate(
     ranks = tuple(_rank(cx, value, type) for value, type in zip(values, types, strict=False))
     if IMPOSSIBLE in ranks:
         return None
+    ranks += (ELLIPSIS,) * (len(values) - len(ranks))
     return Candidate(overload, scope, types, ranks)
 
 

@@ -15,6 +15,9 @@ template <class T> struct optional {
     __host__ __device__ constexpr optional() : __treadle_value(), __treadle_engaged(false) {}
     __host__ __device__ constexpr optional(nullopt_t) : __treadle_value(), __treadle_engaged(false) {}
     __host__ __device__ constexpr optional(const T &x) : __treadle_value(x), __treadle_engaged(true) {}
+    template <class U>
+    __host__ __device__ constexpr optional(const optional<U> &other)
+        : __treadle_value(other.has_value() ? (T)*other : T()), __treadle_engaged(other.has_value()) {}
     template <class... A>
     __host__ __device__ constexpr explicit optional(in_place_t, A... a) : __treadle_value(a...), __treadle_engaged(true) {}
     __host__ __device__ constexpr optional &operator=(nullopt_t) {
@@ -24,6 +27,12 @@ template <class T> struct optional {
     __host__ __device__ constexpr optional &operator=(const T &x) {
         __treadle_value = x;
         __treadle_engaged = true;
+        return *this;
+    }
+    template <class U> __host__ __device__ constexpr optional &operator=(const optional<U> &other) {
+        if (other.has_value())
+            __treadle_value = *other;
+        __treadle_engaged = other.has_value();
         return *this;
     }
     template <class... A> __host__ __device__ constexpr T &emplace(A... a) {
