@@ -316,6 +316,20 @@ return a; }; out[k++] = C6<decltype(l)>; out[k++] = C6<A>; out[k++] = C7<int>; o
 out[k++] = C7<int *>;
         """,
     ),
+    "members of numbers": (
+        """
+template <class T> concept Siz = requires { typename T::value_type; };
+template <class T> concept In = requires { typename T::type::type; };
+template <class T> concept St = requires { T::s; };
+template <class T> requires Siz<T> || std::integral<T> __device__ int g(T) { return 4; }
+template <class T> __device__ int g(T) { return 1; }
+struct W { typedef int type; static const int s = 3; typedef int value_type; };
+        """,
+        """
+out[k++] = g(7); out[k++] = Siz<int>; out[k++] = !Siz<float>; out[k++] = St<int>;
+out[k++] = In<W>; out[k++] = g(2.f); out[k++] = g(W{}); out[k++] = Siz<int *>; out[k++] = St<W>;
+        """,
+    ),
     "comparison corners": (
         """
 struct V { int a; double d; auto operator<=>(const V &) const = default; }; struct W { V v[2];

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import treadle as td
+from treadle.core.errors import CompileError
 
 ORDER = """
 struct C {
@@ -406,3 +407,14 @@ CASES = [
 @pytest.mark.parametrize(("source", "kernel", "expected"), CASES, ids=[c[1] for c in CASES])
 def test_order_of_evaluation(device, source, kernel, expected):
     assert results(device, source, kernel, len(expected)) == expected
+
+
+def test_optional_of_a_class_with_a_destructor_is_refused():
+    """None has an object here, which would end, too."""
+    source = """
+    #include <optional>
+    struct T { int *p; __device__ T(int *p) : p(p) {} __device__ ~T() { *p += 1; } };
+    __global__ void k(int *out) { std::optional<T> t(out); }
+    """
+    with pytest.raises(CompileError, match="optional of a class whose destructor does something"):
+        td.cuda_module(source).k.source("ir")

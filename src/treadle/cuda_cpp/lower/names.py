@@ -91,14 +91,24 @@ def scope_of(cx: Context, path: tuple[tree.Name, ...]) -> Scope | None:
                 scope = inner
             case TypeEntity(ClassType() as known):
                 scope = _complete(cx, known).scope
+            case TypeEntity(type):
+                _refuse_members_of(cx, type, part)
+                return None
             case DeclaredType():
                 scope = _enum_scope(cx, entity)
                 if scope is None:
                     type = _instance(cx, entity, part)
+                    _refuse_members_of(cx, type, part)
                     scope = type.scope if isinstance(type, ClassType) else None
             case _:
                 return None
     return scope
+
+
+def _refuse_members_of(cx: Context, type: CppType, name: tree.Name) -> None:
+    """CompileError for `T::value_type` if T is a number or pointer."""
+    if isinstance(type, (Arithmetic, Pointer, ArrayOf)):
+        raise cx.wrong(f"{name.text} is {type} here, which has no members", name.span)
 
 
 def _enum_scope(cx: Context, entity: DeclaredType) -> Scope | None:

@@ -13,6 +13,7 @@ from treadle.core.source import Span
 from treadle.cuda_cpp.lower.context import Context
 from treadle.cuda_cpp.lower.conversions import IMPOSSIBLE, common_type, derives, rank_of, underlying
 from treadle.cuda_cpp.lower.names import resolve
+from treadle.cuda_cpp.lower.special_members import lifetime_of
 from treadle.cuda_cpp.lower.values import Lvalue, Rvalue, Value
 from treadle.cuda_cpp.semantics.types import (
     ARITHMETIC,
@@ -171,6 +172,7 @@ _PREDICATES: dict[str, Predicate] = {
         "is_unsigned": _is_unsigned,
         # Copies that do more than copy are refused, so every object can be copied by its bytes.
         "is_trivially_copyable": lambda cx, types: not isinstance(types[0], (Void, Reference)),
+        "is_trivially_destructible": lambda cx, types: not lifetime_of(types[0]).ends,
         "is_base_of": _is_base_of,
         "is_convertible": _is_convertible,
     }.items()

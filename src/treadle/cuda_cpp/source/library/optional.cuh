@@ -9,6 +9,9 @@ struct in_place_t {};
 constexpr in_place_t in_place = in_place_t();
 
 template <class T> struct optional {
+    static_assert(is_trivially_destructible_v<T>,
+                  "std::optional of a class whose destructor does something: none has an object here, "
+                  "which would end, too. Keep the object and a bool of your own");
     typedef T value_type;
     T __treadle_value;
     bool __treadle_engaged;

@@ -39,6 +39,7 @@ __treadle_trait(is_object)
 __treadle_trait(is_signed)
 __treadle_trait(is_unsigned)
 __treadle_trait(is_trivially_copyable)
+__treadle_trait(is_trivially_destructible)
 #undef __treadle_trait
 
 template <class A, class B> struct is_same : false_type {};
