@@ -357,6 +357,100 @@ out[k++] = (n <=> 2) == std::strong_ordering::greater; std::partial_ordering po 
 out[k++] = po == 0;
         """,
     ),
+    "requirements of types that are no classes": (
+        """
+template <class T> concept Siz = requires { typename T::value_type; };
+template <class T> requires Siz<T> || std::integral<T> __device__ int g(T) { return 4; }
+template <class T> __device__ int g(T) { return 1; }
+template <class T> concept St = requires { T::s; };
+template <class T> concept Deep = requires { typename T::type::type; };
+template <class T> concept Cont = requires(const T &t) { typename T::value_type; t.size(); };
+template <Cont C> __device__ auto sum(const C &c) { return c.size(); }
+template <class T> requires (!Cont<T>) __device__ T sum(T x) { return x; }
+struct W { using type = int; }; struct S { static constexpr int s = 3; using value_type = int;
+__device__ int size() const { return 9; } };
+        """,
+        """
+out[k++] = g(7); out[k++] = g(7.f); out[k++] = Siz<int>; out[k++] = !Siz<float>;
+out[k++] = Siz<S>; out[k++] = St<int>; out[k++] = St<S>; out[k++] = Deep<W>;
+out[k++] = Deep<int>; out[k++] = sum(4); out[k++] = sum(S{});
+if constexpr (Siz<int>) out[k++] = 1; else out[k++] = 2;
+        """,
+    ),
+    "an ellipsis is the worst match": (
+        """
+template <std::floating_point T> __device__ int ff(T) { return 1; }  __device__ int ff(...) {
+return 0; }
+template <class T> __device__ int f1(T) {return 1;} __device__ int f1(...) {return 0;}
+template <class T> __device__ int f2(T*) {return 1;} __device__ int f2(...) {return 0;}
+struct Mm { __device__ int m() const { return 2; } };
+template <class T> __device__ auto f5(T t) -> decltype(t.m(), 0) { return 1; } __device__ int
+f5(...) { return 2; }
+struct Cv { int v; __device__ operator int() const { return v; } };
+__device__ int f6(int) { return 1; } template <class... A> __device__ int f6(A...) { return 3; }
+__device__ int f6(...) { return 2; }
+__device__ int f7(int) { return 1; } __device__ int f7(...) { return 2; }
+__device__ int f8(int, ...) { return 1; } template <class T> __device__ int f8(T, int) { return 2;
+}
+        """,
+        """
+out[k++] = ff(1.f); out[k++] = ff(3); out[k++] = f1(3); int x = 2; out[k++] = f2(&x);
+out[k++] = f2(3); out[k++] = f5(Mm{}); out[k++] = f5(3); out[k++] = f6(3); out[k++] = f6(2.5f);
+out[k++] = f6(Mm{}); Cv c{1}; out[k++] = f7(c); out[k++] = f7(Mm{}); out[k++] = f8(1, 2);
+out[k++] = f8(1, 2.f); out[k++] = f8('a', 2);
+        """,
+    ),
+    "text for pointers": (
+        """
+struct B2 {}; __device__ int b(B2*) { return 1; } __device__ int b(const char*) { return 2; }
+__device__ int c(void*) { return 1; } __device__ int c(const char*) { return 2; }
+__device__ int d(bool) { return 1; } __device__ int d(const char*) { return 2; } __device__ int
+d(const B2&) { return 3; } __device__ int d(std::nullptr_t) { return 4; } __device__ int d(const
+void*) { return 5; }
+        """,
+        """
+out[k++] = b("x"); out[k++] = c("x"); out[k++] = d("x");
+        """,
+    ),
+    "enable_if with nullptr": (
+        """
+template <class T, std::enable_if_t<std::is_class_v<T>>* = nullptr> __device__ int f9(T) { return
+1; }
+template <class T, std::enable_if_t<!std::is_class_v<T>>* = nullptr> __device__ int f9(T) { return
+2; }
+template <class T, typename std::enable_if<std::is_class<T>::value, int>::type* = nullptr>
+__device__ int f8(T) { return 1; }
+template <class T, typename std::enable_if<!std::is_class<T>::value, int>::type* = nullptr>
+__device__ int f8(T) { return 2; }
+struct S {};
+        """,
+        """
+out[k++] = f9(3); out[k++] = f9(S{}); out[k++] = f8(3); out[k++] = f8(S{});
+        """,
+    ),
+    "friend class templates": (
+        """
+template <class T> class C { template <class U> friend class C; T v; public: __device__ C(T x) :
+v(x) {} template <class U> __device__ C(const C<U>& o) : v(o.v) {}
+ friend __device__ C operator+(const C& a, const C& b) { return C(a.v + b.v); } __device__ int
+get() const { return v; } __device__ C twice(int a) const { return C(a * 2); } };
+        """,
+        """
+C<int> a(3), b(n); out[k++] = (a + b).get(); C<float> z = a; out[k++] = z.get();
+out[k++] = a.twice(4).get();
+        """,
+    ),
+    "friend classes": (
+        """
+class A { int v; friend class B; friend struct D; public: __device__ A(int x) : v(x) {} };
+class B { public: __device__ int f(A& a) { return a.v; } };
+struct D { __device__ int f(A& a); struct I { __device__ int g(A& a) { return a.v + 2; } }; };
+__device__ int D::f(A& a) { return a.v + 1; }
+        """,
+        """
+A a(n); out[k++] = B().f(a); out[k++] = D().f(a); out[k++] = D::I().g(a);
+        """,
+    ),
 }  # fmt: skip
 
 _AT_ONCE = 8

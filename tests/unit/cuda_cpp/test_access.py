@@ -31,6 +31,12 @@ def value(declarations: str, body: str) -> int:
         ("class B { int a; }; struct S : B { int b; };", "S s; x[0] = s.a;"),
         ("template <class T> class S { T a; };", "S<int> s; x[0] = s.a;"),
         ("class S { public: int b; private: static const int a = 3; };", "S s; x[0] = s.a;"),
+        ("class S { int a; friend class F; };", "S s; x[0] = s.a;"),
+        (
+            "class S { int a; friend class F; template <class T> friend struct G; };\n"
+            "struct H { __device__ int of(const S &s) { return s.a; } };",
+            "S s; x[0] = H().of(s);",
+        ),
     ],
 )
 def test_members_that_are_not_public(declarations, body):

@@ -339,6 +339,9 @@ def _is_const_place(value: Value) -> bool:
     return is_object(value) and not isinstance(value, Rvalue) and is_const_object(value)
 
 
+_CHARACTERS = frozenset(("char", "wchar_t", "char16_t", "char32_t"))
+
+
 def _pointer_rank(cx: Context, value: Value, given: CppType, type: Pointer) -> int:
     """The rank of the conversion of a value, whose type is `given` after decay, to a pointer."""
     if isinstance(given, NullPointer) or (isinstance(value, Rvalue) and value.literal_zero):
@@ -350,8 +353,10 @@ def _pointer_rank(cx: Context, value: Value, given: CppType, type: Pointer) -> i
             return QUALIFIED if type.const and not given.const else EXACT
         if type.to == VOID or derives(given.to, type.to):
             return CONVERSION
-    if isinstance(given, StringType):
-        return EXACT
+    if isinstance(given, StringType):  # from an array of const characters
+        if type.to == VOID:
+            return CONVERSION
+        return EXACT if str(type.to) in _CHARACTERS else IMPOSSIBLE
     return _user_rank(cx, given, type)
 
 

@@ -87,6 +87,8 @@ def scope_of(cx: Context, path: tuple[tree.Name, ...]) -> Scope | None:
             continue
         entity = _find_scope(cx.scope, part) if scope is None else scope.own(part.text)
         match entity:
+            case TypeEntity(type) if _has_no_members(type):
+                raise cx.wrong(memberless(type), part.span)
             case Namespace(inner):
                 scope = inner
             case TypeEntity(ClassType() as known):
@@ -98,17 +100,22 @@ def scope_of(cx: Context, path: tuple[tree.Name, ...]) -> Scope | None:
                 scope = _enum_scope(cx, entity)
                 if scope is None:
                     type = _instance(cx, entity, part)
-                    _refuse_members_of(cx, type, part)
+                    if _has_no_members(type):
+                        raise cx.wrong(memberless(type), part.span)
                     scope = type.scope if isinstance(type, ClassType) else None
             case _:
                 return None
     return scope
 
 
-def _refuse_members_of(cx: Context, type: CppType, name: tree.Name) -> None:
-    """CompileError for `T::value_type` if T is a number or pointer."""
-    if isinstance(type, (Arithmetic, Pointer, ArrayOf)):
-        raise cx.wrong(f"{name.text} is {type} here, which has no members", name.span)
+def _has_no_members(type: CppType) -> bool:
+    """Whether nothing can be named in a type, in C++ either: `T::value_type` of an int."""
+    return isinstance(type, (Arithmetic, Pointer, Reference, ArrayOf, FunctionOf)) or type == VOID
+
+
+def memberless(type: CppType) -> str:
+    """The message for what is named in a type that is neither a class nor an enum."""
+    return f"{type} is not a class, so it has no members to name with ::"
 
 
 def _enum_scope(cx: Context, entity: DeclaredType) -> Scope | None:
@@ -308,6 +315,9 @@ def named_type(cx: Context, name: tree.Name, span: Span) -> CppType:
                 f"{name.text} is declared in host code only, and this kernel uses it{reason}",
                 span,
             )
+    of = _find_scope(cx.scope, name.scope[0]) if len(name.scope) == 1 else None
+    if isinstance(of, TypeEntity) and isinstance(of.type, EnumType):
+        raise cx.wrong(f"{of.type} is an enum: it has no member types", span)
     if name.text in TRANSFORMS:
         return cx.rules.transformed(cx, name, span)
     if name.text in _TEXTURE_REFERENCES:

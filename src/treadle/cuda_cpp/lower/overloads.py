@@ -253,6 +253,7 @@ def _candidate(
     ranks = tuple(_rank(cx, value, type) for value, type in zip(values, types, strict=False))
     if IMPOSSIBLE in ranks:
         return None
+    # What `...` takes is the worst of conversions: any other function is better.
     ranks += (ELLIPSIS,) * (len(values) - len(ranks))
     return Candidate(overload, scope, types, ranks)
 

@@ -27,10 +27,13 @@ from treadle.cuda_cpp.semantics.types import (
     ClassType,
     ConstOf,
     CppType,
+    NullPointer,
+    Pointer,
     Reference,
 )
 from treadle.cuda_cpp.syntax import tree
 from treadle.ir import nodes as n
+from treadle.ir import types as ir
 
 # A template argument: a type, a constant with its C++ type, a function or a template.
 Argument = CppType | ConstOf | Rvalue | FunctionSet | DeclaredType
@@ -68,6 +71,12 @@ def evaluate_argument(
         function = lower(cx, argument)
         if isinstance(function, FunctionSet):  # an overload set, resolved at the call
             return function
+    if isinstance(argument, tree.NullLiteral):  # of `enable_if_t<…> * = nullptr`
+        with cx.in_scope(declared):
+            wanted = resolve(cx, parameter.type)
+        if not isinstance(wanted, (Pointer, NullPointer)):
+            raise cx.wrong(f"template parameter {parameter.name} takes a value, not nullptr")
+        return Rvalue(n.Constant(0, ir.I32), wanted, literal_zero=True)
     if isinstance(argument, (*tree.TYPES, *CPP_TYPES)):
         raise cx.wrong(f"template parameter {parameter.name} takes a value, not a type")
     value = (

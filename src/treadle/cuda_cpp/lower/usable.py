@@ -95,6 +95,8 @@ def _may_use(cx: Context, owner: ClassType, name: str) -> bool:
     private = name in owner.declaration.private
     scope: Scope | None = cx.scope
     while scope is not None:
+        if scope.kind == "class" and scope.name.rpartition("::")[2] in owner.declaration.friends:
+            return True
         own = scope.names.get("<class>")
         if isinstance(own, ClassType):
             if own.declaration is owner.declaration:

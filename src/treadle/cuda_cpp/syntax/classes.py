@@ -14,6 +14,7 @@ from treadle.cuda_cpp.syntax import (
 from treadle.cuda_cpp.syntax.cursor import CLASS_TEMPLATE, TYPE, VALUE, Cursor, SyntaxProblem
 from treadle.cuda_cpp.syntax.declspec import Specifiers
 from treadle.cuda_cpp.syntax.keywords import ATTRIBUTE_WORDS, CLASS_WORDS
+from treadle.cuda_cpp.syntax.lookahead import angles_end
 
 _ACCESS_WORDS = frozenset(("public", "private", "protected"))
 
@@ -44,9 +45,10 @@ def class_type(c: Cursor) -> tree.TypeTree:
     bases: tuple[tree.NamedType | tree.PackExpansion, ...] = ()
     hidden: frozenset[str] = frozenset()
     private: frozenset[str] = frozenset()
+    friends: frozenset[str] = frozenset()
     if text != ";":
         bases = _bases(c) if text == ":" else ()
-        members, hidden, private = _members(c, kind, called)
+        members, hidden, private, friends = _members(c, kind, called)
         attributes.attributes(c, into)
     defined = tree.StructDeclaration(
         kind,
@@ -63,6 +65,7 @@ def class_type(c: Cursor) -> tree.TypeTree:
         private,
         final,
         span,
+        friends=friends,
     )
     return tree.DefinedType(defined, span)
 
@@ -86,8 +89,9 @@ def _bases(c: Cursor) -> tuple[tree.NamedType | tree.PackExpansion, ...]:
 
 def _members(
     c: Cursor, kind: str, called: str
-) -> tuple[tuple[tree.Declaration, ...], frozenset[str], frozenset[str]]:
-    """The members, the names that have no public one, and those that have only private ones."""
+) -> tuple[tuple[tree.Declaration, ...], frozenset[str], frozenset[str], frozenset[str]]:
+    """The members, the names that have no public one, those that have only private ones, and the
+    names of classes that are friends."""
     opener = c.index
     if c.text != "{":
         raise c.problem(f"expected '{{' before the members, found {c.found()}")
@@ -99,16 +103,20 @@ def _members(
     c.class_names.append(plain)
     _declare_types_ahead(c, close)
     found: list[tree.Declaration] = []
-    access, friends = "private" if kind == "class" else "public", False
+    access, functions = "private" if kind == "class" else "public", False
+    friends: set[str] = set()
     names_of: dict[str, set[str]] = {word: set() for word in _ACCESS_WORDS}
     try:
         while c.index < close and not c.full:
             if c.text in _ACCESS_WORDS:
                 access = c.text
             start = c.index
+            friend = _friend_class(c)
             made = _member_or_error(c, close)
+            if friend:
+                friends.add(friend)
             # Also after specifiers, as in `__device__ friend int f();`
-            friends = friends or "friend" in c.texts[start : c.index]
+            functions = functions or (not friend and "friend" in c.texts[start : c.index])
             names_of[access].update(filter(None, map(_name_of, made)))
             found.extend(made)
     finally:
@@ -122,11 +130,27 @@ def _members(
         for member in found:
             if isinstance(member, tree.VariableDeclaration) and member.name:
                 c.declare(member.name, VALUE)
-    if friends:
-        return tuple(found), frozenset(), frozenset()
+    if functions:
+        return tuple(found), frozenset(), frozenset(), frozenset()
     private = frozenset(names_of["private"] - names_of["public"] - names_of["protected"])
     hidden = frozenset((names_of["private"] | names_of["protected"]) - names_of["public"])
-    return tuple(found), hidden, private
+    return tuple(found), hidden, private, frozenset(friends)
+
+
+def _friend_class(c: Cursor) -> str:
+    """The name of the class, without its namespaces, that `friend class B;` or `template <class T>
+    friend struct B;` names at the cursor; "" for other members."""
+    at = c.index
+    if c.texts[at] == "template" and c.texts[at + 1] == "<":
+        at = angles_end(c, at + 1)
+    if at < 0 or c.texts[at] != "friend" or c.texts[at + 1] not in CLASS_WORDS:
+        return ""
+    name = ""
+    while c.texts[at] not in (";", "<", ""):
+        if c.kinds[at] == IDENTIFIER:
+            name = c.texts[at]
+        at += 1
+    return name
 
 
 def _name_of(member: tree.Declaration) -> str:
@@ -194,7 +218,7 @@ def _member(c: Cursor, close: int) -> tuple[tree.Declaration, ...]:
     if text == ";":
         c.index += 1
         return ()
-    if text == "friend" and c.texts[c.index + 1] in CLASS_WORDS:
+    if _friend_class(c):
         c.index = min(host_code.extent(c, c.index).end, close)
         return ()
     skipped = host_code.host_member(c)

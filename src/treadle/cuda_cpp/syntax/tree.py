@@ -673,7 +673,8 @@ class FunctionDeclaration:
 class StructDeclaration:
     """kind: "struct", "class" or "union". `complete` is False for `struct A;`. An unnamed one has
     the name "". `hidden` are the names that have no public member, and `private` those that have
-    neither a public nor a protected one; of a class with friends none."""
+    neither a public nor a protected one; of a class with friends that are functions none.
+    `friends` are the classes that may use them."""
 
     kind: str
     name: str
@@ -690,6 +691,7 @@ class StructDeclaration:
     final: bool = False
     span: Span = field(default=NOWHERE, compare=False)
     constraint: Expression | None = None  # of a template
+    friends: frozenset[str] = field(default=frozenset(), compare=False)
 
 
 @dataclass(frozen=True, slots=True)
