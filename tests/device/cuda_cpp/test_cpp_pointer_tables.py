@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import treadle as td
-from treadle.core.errors import DtypeError
+from treadle.core.errors import CompileError, DtypeError
 
 MODULE = td.cuda_module("""
 __global__ void rows(float **rows, const int *lengths)
@@ -240,3 +240,54 @@ def test_drawn_statements(device, rng):
         out = out.astype(np.int32)
         td.cuda_module(text).drawn[1, 1](a, b, out, 0)
         assert (out.tolist(), a.tolist(), b.tolist()) == (results, arrays["a"], arrays["b"]), text
+
+
+NODES = """
+struct Node { int v; Node *next; };
+struct List { Node *first; };
+__device__ Node pool[5];
+__device__ Node *head;
+__device__ List list;
+__global__ void fill(int n)
+{
+    for (int i = 0; i < 4; i++) { pool[i].v = n + i; pool[i].next = &pool[i + 1]; }
+    pool[4].v = n * n;
+}
+__global__ void walk(int *out)
+{
+    out[0] = pool[0].next->v; out[1] = pool[2].next->next->v;
+    pool[1].next->v = 3;
+    out[2] = pool[2].v; out[3] = pool[3].next == pool + 4;
+}
+__global__ void make(int n)
+{
+    head = new Node{n, nullptr};
+    head->next = new Node{n + 1, nullptr};
+    list.first = new Node{n + 2, nullptr};
+    list.first->next = new Node{n + 3, nullptr};
+}
+__global__ void visit(int *out)
+{
+    out[0] = head->v; out[1] = head->next->v; out[2] = list.first->next->v;
+    out[3] = head->next->next == nullptr;
+}
+__global__ void root(Node **r) { *r = &pool[0]; }
+"""
+
+
+def test_nodes_of_the_file(device, rng):
+    n = int(rng.integers(5, 90))
+    module = td.cuda_module(NODES)
+    out = td.zeros(4, dtype=td.int32, device=device)
+    with td.use_device(device):
+        module.fill[1, 1](n)
+        module.walk[1, 1](out)
+        assert out.tolist() == [n + 1, n * n, 3, 1]
+        module.make[1, 1](n)
+        module.visit[1, 1](out)
+        assert out.tolist() == [n, n + 1, n + 3, 1]
+
+
+def test_nodes_of_the_file_and_of_an_argument_are_refused():
+    with pytest.raises(CompileError, match="pool holds objects of Node, and an argument points to"):
+        td.cuda_module(NODES).root[1, 1]([None])

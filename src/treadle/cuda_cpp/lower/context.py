@@ -29,6 +29,7 @@ from treadle.cuda_cpp.semantics.types import (
     CppType,
     NumberTypes,
     Pointer,
+    Reference,
 )
 from treadle.cuda_cpp.syntax import tree
 from treadle.ir import nodes as n
@@ -237,6 +238,8 @@ class Lowering:
     classes: dict[Any, Any] = field(default_factory=dict)  # instances of classes
     instances: dict[Any, Any] = field(default_factory=dict)  # of class templates, by arguments
     incomplete: dict[str, Any] = field(default_factory=dict)  # keys of classes, by name
+    # The classes in the types of the file's variables, which were made before this lowering.
+    of_variables: dict[str, ClassType] = field(default_factory=dict)
     unknown: set[str] = field(default_factory=set)  # variables for objects that are not known yet
     nulls: set[str] = field(default_factory=set)  # variables for what null pointers point to
     demanded: set[Any] = field(default_factory=set)  # declarations that the next run has in memory
@@ -583,7 +586,23 @@ def completed(cx: Context, type: CppType) -> CppType:
     if not isinstance(to, ClassType) or to.scope is not None or to.fields:
         return type
     known = cx.lowering.classes.get(cx.lowering.incomplete.get(to.name))
+    if not isinstance(known, ClassType):
+        known = cx.lowering.of_variables.get(to.name)
     return Pointer(known, type.const) if isinstance(known, ClassType) else type
+
+
+def add_classes(found: dict[str, ClassType], type: CppType) -> None:
+    """Add the complete classes that a type consists of or points to, by name."""
+    waiting: list[CppType] = [type]
+    while waiting:
+        one = waiting.pop()
+        if isinstance(one, ArrayOf):
+            waiting.append(one.element)
+        elif isinstance(one, (Pointer, Reference)):
+            waiting.append(one.to)
+        elif isinstance(one, ClassType) and one.name not in found and one.scope is not None:
+            found[one.name] = one
+            waiting += [*one.bases, *(each.type for each in one.fields)]
 
 
 def tree_made(cx: Context, key: Any, origin: Any, make: Callable[[], Any]) -> Any:

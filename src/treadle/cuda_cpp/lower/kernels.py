@@ -11,7 +11,7 @@ from treadle.core.source import Span
 from treadle.cuda_cpp import program as records
 from treadle.cuda_cpp.builtins.doubles import OF_PAIRS
 from treadle.cuda_cpp.lower.arithmetic import cast, constant, over, plus
-from treadle.cuda_cpp.lower.context import Context, Lowering, Returns, SlotKey
+from treadle.cuda_cpp.lower.context import Context, Lowering, Returns, SlotKey, add_classes
 from treadle.cuda_cpp.lower.double_pairs import with_pairs
 from treadle.cuda_cpp.lower.functions import value_object
 from treadle.cuda_cpp.lower.heap import HEAP
@@ -91,6 +91,8 @@ def lower_once(
         lowering.parameter_numbers[name_] = records.number_of_memory(label)
     for parameter, layout in zip(declaration.parameters, layouts, strict=False):
         _bind(cx, parameter, layout, launch, assigned)
+    for variable in (*instance.symbols, *instance.linked):
+        add_classes(lowering.of_variables, types[variable])
     for variable, layout in zip(
         instance.linked, layouts[len(declaration.parameters) :], strict=True
     ):

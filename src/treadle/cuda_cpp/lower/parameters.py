@@ -362,6 +362,14 @@ def linked_variable(
     part = _Part(-1, name, "", type, str(type), span)
     if constant and not isinstance(type, ArrayOf) and not holds_pointer_union(type):
         return _layout(cx, found, part)
+    element = innermost(type)
+    if isinstance(element, ClassType) and element.name in found.linked:
+        raise cx.error(
+            f"{name} holds objects of {element}, and an argument points to objects of {element}, "
+            "too, which point to each other: keep all of them in one array, for which a kernel "
+            f"takes a pointer, or use {name} only",
+            span,
+        )
     return _table(cx, found, replace(part, type=Pointer(type)), Pointer(type))
 
 
