@@ -93,9 +93,6 @@ def scope_of(cx: Context, path: tuple[tree.Name, ...]) -> Scope | None:
                 scope = inner
             case TypeEntity(ClassType() as known):
                 scope = _complete(cx, known).scope
-            case TypeEntity(type):
-                _refuse_members_of(cx, type, part)
-                return None
             case DeclaredType():
                 scope = _enum_scope(cx, entity)
                 if scope is None:
