@@ -95,6 +95,11 @@ def test_functions_of_a_class_may(declarations, body):
         ("", "const int a = 1; a = 2; x[0] = a;", "a is const, so it cannot be assigned to"),
         ("", "constexpr int a = 1; a++; x[0] = a;", "a is const, so it cannot be assigned to"),
         ("enum E { A };", "--A;", "A is const"),
+        (
+            "enum E { A };",
+            "E e = A; e++; x[0] = e;",
+            "not the enum E: write x = E(x + 1)",
+        ),
         ("const int a = 3;", "a += 2;", "a is const"),
         ("struct S { const int a; int b; };", "S s{1, 2}; s.a = 2;", "this int is const"),
         (

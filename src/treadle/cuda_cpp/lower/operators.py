@@ -461,6 +461,12 @@ def stepped(cx: Context, op: str, operand: Value, postfix: bool, span: Span) -> 
     type = underlying(read.type)
     if type is None:
         raise cx.wrong(f"{op} takes a number or pointer, not {describe(operand)}", span)
+    if isinstance(read.type, EnumType):
+        raise cx.wrong(
+            f"{op} takes a number or pointer, not the enum {read.type}: write "
+            f"x = {read.type}(x {op[0]} 1), or declare operator{op} for it",
+            span,
+        )
     old = cx.copied(read.expression) if postfix else read.expression
     wide = promoted(type)
     one = constant(1, wide.scalar)
