@@ -22,6 +22,7 @@ from treadle.cuda_cpp.lower.special_members import (
     acts,
     has_bits,
     has_constructors,
+    is_initializer_list,
     is_word,
     member_defaults,
     members_of,
@@ -71,7 +72,7 @@ def from_list(cx: Context, type: CppType, node: tree.InitializerList, span: Span
         parts += [constant(0, type.element.scalar)] * (type.count - len(parts))
         return Rvalue(n.Construct(tuple(parts), ir_type(type), span), type)
     if isinstance(type, ClassType):
-        if _is_initializer_list(type):
+        if is_initializer_list(type):
             return _listed(cx, type, node, span)
         if has_constructors(type):
             return cx.rules.construct(cx, type, arguments(cx, node.items, type), span)
@@ -87,16 +88,6 @@ def from_list(cx: Context, type: CppType, node: tree.InitializerList, span: Span
     if not node.braces and not isinstance(node.items[0], tree.InitializerList):
         return convert(cx, lower(cx, node.items[0]), type, node.span)
     return _item(cx, type, node.items[0])
-
-
-def _is_initializer_list(type: ClassType) -> bool:
-    """Whether a class is an instance of the library's std::initializer_list."""
-    template = type.template
-    return (
-        isinstance(template, tree.StructDeclaration)
-        and template.name == "initializer_list"
-        and template.span.file == "<utility.cuh>"
-    )
 
 
 def _listed(cx: Context, type: ClassType, node: tree.InitializerList, span: Span) -> Value:

@@ -40,7 +40,7 @@ from treadle.cuda_cpp.lower.packs import (
     packs_of,
 )
 from treadle.cuda_cpp.lower.pointers import example_of
-from treadle.cuda_cpp.lower.special_members import callable_constructors
+from treadle.cuda_cpp.lower.special_members import callable_constructors, is_initializer_list
 from treadle.cuda_cpp.lower.template_arguments import (
     Argument,
     argument_key,
@@ -325,7 +325,7 @@ def result_type(cx: Context, chosen: Candidate) -> CppType | None:
 def _may_be_made_of(type: ClassType, count: int) -> bool:
     """Whether a class may be made of a list of this length: by its constructors, if it has any."""
     constructors = callable_constructors(type)
-    if count < 2 or not constructors:
+    if count < 2 or not constructors or is_initializer_list(type):
         return True
     for one in constructors:
         parameters = one.declaration.parameters

@@ -100,6 +100,16 @@ def own_constructors(type: ClassType) -> list[Overload]:
     return [one for one in constructors_of(type) if one.owner is None or one.owner == type]
 
 
+def is_initializer_list(type: ClassType) -> bool:
+    """Whether a class is an instance of the library's std::initializer_list."""
+    template = type.template
+    return (
+        isinstance(template, tree.StructDeclaration)
+        and template.name == "initializer_list"
+        and template.span.file == "<utility.cuh>"
+    )
+
+
 def callable_constructors(type: ClassType) -> list[Overload]:
     """The constructors that overload resolution selects from: also those that are deleted or for
     the host, which is an error then."""
