@@ -86,6 +86,13 @@ def messages(seed):
             z = td.sin(z) * each
         (z**2).sum().backward()
         close(factor.grad, known[place].grad.numpy(), "message")
+    if rank < 2 and dist.backend() == "mpi":  # what another shape or dtype is sent for
+        for shape, dtype in (((4,), td.float32), ((2,), td.float32), ((3,), td.int32)):
+            if rank == 0:
+                dist.send(td.ones(3), 1)
+            else:
+                found = raised(lambda: dist.recv(shape, 0, dtype=dtype).numpy())  # noqa: B023
+                assert "the message that arrives is float32[3]" in str(found), found
     x = td.ones(3).requires_grad_()
     if rank < 2:  # what is differentiated twice is refused
         if rank == 0:

@@ -205,6 +205,11 @@ class Mpi:
 
 
 def _in_words(operation: Operation, error: Exception) -> DistributedError:
+    if isinstance(error, DistributedError):
+        return DistributedError(
+            f"{operation}: {error}. Both ranks give the same shape and dtype, and send and receive "
+            "in the same order"
+        )
     return DistributedError(
         f"MPI failed in {operation}: {error}. If ranks may have given other shapes or dtypes: "
         "treadle launch --check compares them"
@@ -271,14 +276,63 @@ def _all_to_all(mpi: Any, ranks: Any, operation: Operation) -> Any:
     return ranks.Ialltoall(given, result)
 
 
-def _send(mpi: Any, ranks: Any, operation: Operation) -> Any:
+# A message is two: what it is, in words, and its data. Their tags are neighbours.
+_WORDS = 128  # bytes
+
+
+class _Message:
+    """A send or a receive under way, which MPI alone would end where sender and receiver mean
+    tensors of other shapes or dtypes."""
+
+    def __init__(self, words: Any, data: Any, announced: bytearray, own: str) -> None:
+        self._words, self._data = words, data
+        self._announced, self._own = announced, own
+        self._found: str | None = None
+
+    def Test(self) -> bool:
+        """Whether it has ended, as MPI's requests say it. DistributedError if it is another one,
+        once its data is gone, too: the next receive would be given it."""
+        if self._found is None:
+            if not self._words.Test():
+                return False
+            self._found = self._announced.rstrip(b"\0").decode()
+        if self._found == self._own:
+            return bool(self._data.Test())
+        try:
+            if not self._data.Test():
+                return False
+        except Exception:  # noqa: BLE001  it is longer than this receive
+            pass
+        raise DistributedError(f"the message that arrives is {self._found}")
+
+
+def _what(operation: Operation) -> str:
     request = operation.request
-    return ranks.Isend(_bytes(mpi, operation.given), request.peer, request.tag)
+    return f"{request.dtype}{list(request.shape or ())}"[:_WORDS]
+
+
+def _send(mpi: Any, ranks: Any, operation: Operation) -> Any:
+    request, own = operation.request, _what(operation)
+    words = bytearray(own.encode().ljust(_WORDS, b"\0"))
+    tag = 2 * request.tag
+    return _Message(
+        ranks.Isend([words, mpi.BYTE], request.peer, tag),
+        ranks.Isend(_bytes(mpi, operation.given), request.peer, tag + 1),
+        words,
+        own,
+    )
 
 
 def _recv(mpi: Any, ranks: Any, operation: Operation) -> Any:
-    request = operation.request
-    return ranks.Irecv(_bytes(mpi, operation.result), request.peer, request.tag)
+    request, own = operation.request, _what(operation)
+    words = bytearray(_WORDS)
+    tag = 2 * request.tag
+    return _Message(
+        ranks.Irecv([words, mpi.BYTE], request.peer, tag),
+        ranks.Irecv(_bytes(mpi, operation.result), request.peer, tag + 1),
+        words,
+        own,
+    )
 
 
 _START: dict[str, Callable[[Any, Any, Operation], Any]] = {
