@@ -643,3 +643,29 @@ def test_pointers_to_classes_without_definitions(device):
     whole = {"part": {"n": 3, "hidden": None}, "other": None}
     td.cuda_module(INCOMPLETE).incomplete[1, 1](out, whole, given)
     assert out.tolist() == [4, 13, 0, 8, 263, 259]
+
+
+CHOSEN = """
+struct Rows { int *rows[2]; int n; };
+__global__ void chosen(Rows p, Rows r, int *out, int i)
+{
+    Rows q = i ? p : r;
+    out[0] = q.n; q.n = 99; out[1] = p.n; out[2] = r.n;
+    out[3] = q.rows[0][1]; out[4] = (i ? p : r).rows[1][0];
+    Rows &z = i ? p : r;
+    z.n += 5; out[5] = p.n; out[6] = r.n;
+    q.rows[1][1] = 7;
+}
+"""
+
+
+def test_one_of_two_structs_with_pointers(device):
+    kernel = td.cuda_module(CHOSEN).chosen
+    for i in (0, 1):
+        rows = [td.arange(4, dtype=td.int32, device=device) + 10 * k for k in range(4)]
+        rows = [each.realize() for each in rows]
+        out = td.zeros(7, dtype=td.int32, device=device)
+        kernel[1, 1]({"rows": rows[:2], "n": 3}, {"rows": rows[2:], "n": 4}, out, i)
+        base = 0 if i else 20
+        assert out.tolist() == [3 if i else 4, 3, 4, base + 1, base + 10, 3 + 5 * i, 9 - 5 * i]
+        assert [each.tolist()[1] for each in rows] == ([1, 7, 21, 31] if i else [1, 11, 21, 7])

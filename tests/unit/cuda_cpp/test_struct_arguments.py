@@ -127,7 +127,6 @@ __global__ void k(Rows p, int *out, int i) {{ {body} }}
     [
         ("p.rows[2][0] = 1;", "item 2 of an array of 2"),
         ("Rows *q = &p; q[1].n = 2;", "points to one struct has only the index 0"),
-        ("Rows q = i ? p : p; out[0] = q.n;", "Rows"),
         ("p.rows[i] = p.n;", "is not a pointer to int"),
     ],
 )
