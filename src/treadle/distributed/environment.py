@@ -136,3 +136,18 @@ def _number(variables: Mapping[str, str], name: str, otherwise: int | None = Non
     if not text.isdecimal():
         raise DistributedError(f"{name} is {text!r}, and should be a number")
     return int(text)
+
+
+# How many threads a process may use: kernels', and those of the libraries of NumPy's products.
+THREADS = "TREADLE_CPU_THREADS"
+_LIBRARIES = (
+    "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS",
+)  # fmt: skip
+
+
+def threads_of(variables: Mapping[str, str], processes: int) -> dict[str, str]:
+    """Variables that give each of some processes of this host its part of the cores, or as many as
+    `variables` says for kernels; those that are there stay."""
+    own = variables.get(THREADS) or str(max((os.cpu_count() or 1) // processes, 1))
+    names = [each for each in (THREADS, *_LIBRARIES) if each not in variables]
+    return dict.fromkeys(names, own)

@@ -89,11 +89,10 @@ def run(launch: Launch, say: Callable[[str], None], shown: Shown | None = None) 
 def _variables(launch: Launch, store: int, output: int, key: str) -> dict[str, str]:
     """The environment of all ranks."""
     address = socket.gethostname() if launch.hosts else "127.0.0.1"
-    threads = max((os.cpu_count() or 1) // launch.count, 1)
+    given = {**os.environ, **(launch.variables or {})}
     found = {
-        "TREADLE_CPU_THREADS": str(threads),
-        **os.environ,
-        **(launch.variables or {}),
+        **given,
+        **environment.threads_of(given, launch.count),
         environment.STORE: f"{address}:{store}",
         environment.KEY: key,
         environment.OUTPUT: f"{address}:{output}",

@@ -242,5 +242,5 @@ def _tell(place: str, key: str, device: str | None) -> None:
     for launcher in environment.LAUNCHERS:
         if launcher.is_mpi:  # what has started Ray itself
             os.environ.pop(launcher.rank, None)
-    os.environ.setdefault("TREADLE_CPU_THREADS", str(max(int(cores), 1)))
+    os.environ.setdefault(environment.THREADS, str(max(int(cores), 1)))
     os.environ.update({name: str(value) for name, value in found.items()})

@@ -150,15 +150,15 @@ def _run(function: Callable[..., Any], rank: int, args: Sequence[Any], errors: P
 @contextmanager
 def _divided(count: int) -> Iterator[None]:
     """What children start with: their part of the processor's cores."""
-    name = "TREADLE_CPU_THREADS"
-    if name in os.environ:
-        yield
-        return
-    os.environ[name] = str(max((os.cpu_count() or 1) // count, 1))
+    from treadle.distributed.environment import threads_of
+
+    added = threads_of(os.environ, count)
+    os.environ.update(added)
     try:
         yield
     finally:
-        del os.environ[name]
+        for name in added:
+            os.environ.pop(name, None)
 
 
 def start_processes(

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 
 from treadle.core.errors import DistributedError
-from treadle.distributed.environment import first_node, launched
+from treadle.distributed.environment import first_node, launched, threads_of
 
 TORCHRUN = {
     "RANK": "5", "WORLD_SIZE": "8", "LOCAL_RANK": "1", "LOCAL_WORLD_SIZE": "4",
@@ -70,3 +72,13 @@ def test_variables_that_make_no_sense(variables, words):
 )
 def test_lists_of_hosts(nodes, first):
     assert first_node(nodes) == first
+
+
+def test_threads_of_processes_on_one_host():
+    cores = os.cpu_count() or 1
+    found = threads_of({"OMP_NUM_THREADS": "3"}, 2 * cores)
+    assert found["TREADLE_CPU_THREADS"] == found["OPENBLAS_NUM_THREADS"] == "1"
+    assert "OMP_NUM_THREADS" not in found
+    found = threads_of({"TREADLE_CPU_THREADS": "5"}, 2)
+    assert found["MKL_NUM_THREADS"] == "5"
+    assert "TREADLE_CPU_THREADS" not in found
