@@ -100,10 +100,10 @@ class ProcessContext:
         raise self._error(self._first(failed))
 
     def _first(self, failed: int) -> int:
-        told = [path for path in self._errors if path.stat().st_size]
-        if not told or not self._errors[failed].stat().st_size:
+        written = [path for path in self._errors if path.stat().st_size]
+        if not written or not self._errors[failed].stat().st_size:
             return failed
-        return self._errors.index(min(told, key=lambda path: path.stat().st_mtime_ns))
+        return self._errors.index(min(written, key=lambda path: path.stat().st_mtime_ns))
 
     def _error(self, number: int) -> ProcessException:
         process, text = self.processes[number], self._errors[number].read_text()
