@@ -52,11 +52,8 @@ class BuiltinFunction:
         if self.outside is not None:
             try:
                 return self.outside(*arguments, **keywords)
-            except TypeError:
-                made = overridden(self.name, arguments, keywords)
-                if made is NotImplemented:
-                    raise
-                return made
+            except TypeError as error:
+                return overridden(error, self.name, arguments, keywords)
         raise TreadleError(
             f"td.{self.name} works inside a kernel: call it from a function decorated with "
             "@td.kernel or @td.func, and launch that"

@@ -55,11 +55,8 @@ def takes_dim(function: Callable[P, R]) -> TakesDim[P, R]:
                 keywords[ours] = keywords.pop(other)
         try:
             return function(*arguments, **keywords)
-        except TypeError:
-            made = overridden(function.__name__, arguments, keywords)
-            if made is NotImplemented:
-                raise
-            return made
+        except TypeError as error:
+            return overridden(error, function.__name__, arguments, keywords)
 
     wrapper.takes_dim = True  # type: ignore[attr-defined]  # for tools/stubs.py
     return cast(TakesDim[P, R], wrapper)

@@ -64,11 +64,8 @@ def composite(function: Callable[P, R]) -> Callable[P, R]:
         else:
             try:
                 return function(*args, **kwargs)
-            except TypeError:
-                made = overridden(name, args, kwargs)
-                if made is NotImplemented:
-                    raise
-                return made  # type: ignore[no-any-return]
+            except TypeError as error:
+                return overridden(error, name, args, kwargs)  # type: ignore[no-any-return]
         derivative = history.derivatives.get(name)
         if derivative is None:
             raise NotImplementedError(

@@ -216,11 +216,8 @@ def apply(name: str, *operands: Any) -> Tensor:
             return known
     try:
         device, dtype, found = prepare(name, operands)
-    except TypeError:
-        made: Any = overridden(name, operands, {})
-        if made is NotImplemented:
-            raise
-        return made  # type: ignore[no-any-return]
+    except TypeError as error:
+        return overridden(error, name, operands, {})  # type: ignore[no-any-return]
     if dtype is bool_ and name in _INTEGERS_OF_BOOLS:
         dtype = default_integer(device)
     op, dtype, given = _plan(name, dtype)

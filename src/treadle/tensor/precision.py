@@ -178,10 +178,7 @@ def cast_by_name(function: F) -> F:
                 return function(*args, **kwargs)
             given, named = cast_arguments(name, args, kwargs)
             return function(*given, **named)
-        except TypeError:
-            made = overridden(name, args, kwargs)
-            if made is NotImplemented:
-                raise
-            return made
+        except TypeError as error:
+            return overridden(error, name, args, kwargs)
 
     return assume(F, casting)
