@@ -82,6 +82,8 @@ NOT_WARNED = [
     "int a; (void)a;",
     "int a; x[0] = sizeof(a);",
     'unsigned a; asm("mov.u32 %0, %1;" : "=r"(a) : "r"(n)); x[0] = a;',
+    'asm("shl.b32 %0, %0, 37; shr.u32 %0, %0, 40;" : "+r"(x[0]));',
+    'asm("div.u32 %0, %0, 0; bmsk.clamp.b32 %0, 37, 38;" : "+r"(x[0]));',
     "float4 a; a.x = 1; y[0] = a.x;",
     "int a; x[0] = same(1); a = 2; x[1] = a;",
     "y[0] = y[1] / 0;",

@@ -397,7 +397,10 @@ def _number(text: str, type: str) -> str:
     value = int(digits, 8 if octal else 0) * (-1 if found[1] else 1)
     suffix = "ull" if CPP_TYPES[type].endswith("long long") else "u"
     value %= 1 << (64 if suffix == "ull" else 32)
-    return _read(f"{value}{suffix}", "l" if suffix == "ull" else "r", type, text)
+    # PTX defines shifts by more than the width and divisions by 0: a cast keeps away the warnings
+    # that literals of C++ get.
+    kind, whole = ("l", "unsigned long long") if suffix == "ull" else ("r", "unsigned int")
+    return _read(f"(({whole}){value}{suffix})", kind, type, text)
 
 
 def addresses(instructions: list[Instruction], wide: Mapping[str, str]) -> set[str]:

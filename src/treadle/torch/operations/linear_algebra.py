@@ -7,8 +7,6 @@ from collections import namedtuple
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 import treadle as td
 from treadle.core.dtypes import DType
 from treadle.tensor.linalg import operations
@@ -346,25 +344,18 @@ def lstsq(A: Inner, B: Inner, rcond: Any = None, *, driver: str | None = None) -
     none = td.zeros((0,), dtype=dtype.component, device=A.device)
     # The default is PyTorch's: on the CPU any rank will do.
     chosen = driver or ("gelsy" if A.device.traits.host_memory else "gels")
-    by_singular_values = chosen != "gels"
-    if driver is None or not by_singular_values:
-        try:
-            found = td.linalg.lstsq(A, right).solution
-            by_singular_values = False
-        except np.linalg.LinAlgError:
-            if not by_singular_values:
-                raise
     counts: dict[str, Any] = {"dtype": integers(A.device), "device": A.device}
     values, rank, residuals = none, td.zeros((0,), **counts), none
     is_full = True
-    if by_singular_values:
+    if chosen == "gels":
+        found = td.linalg.lstsq(A, right).solution
+    else:
         tolerance = max(rows, columns) * td.finfo(dtype).eps if rcond is None else rcond
         rank = matrix_rank(A.detach(), atol=0.0, rtol=tolerance)
-        values = svdvals(A.detach()) if chosen != "gelsy" else none
         found = td.matmul(pinv(A, rtol=tolerance), right)
-        is_full = chosen != "gelsy" and bool(td.all(rank == min(rows, columns)).item())
-    elif chosen == "gelsy":
-        rank = td.full(A.shape[:-2], min(rows, columns), **counts)
+        if chosen != "gelsy":
+            values = svdvals(A.detach())
+            is_full = bool(td.all(rank == min(rows, columns)).item())
     if rows > columns and chosen != "gelsy" and is_full:
         error = td.abs(td.matmul(A, found) - right)
         residuals = td.sum(error * error, axis=-2)
