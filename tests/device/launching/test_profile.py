@@ -201,7 +201,11 @@ def test_the_trace(device, tmp_path):
     starts, ends = ({e["id"]: e for e in events if e["ph"] == phase} for phase in "sf")
     assert set(starts) == set(ends)
     assert {e["ts"] for e in ends.values()} == {e["ts"] for e in spans if e["pid"] != 1}
-    counters = [event for event in events if event["ph"] == "C"]
+    counters = [
+        event
+        for event in events
+        if event["ph"] == "C" and processes[event["pid"]].startswith(device.id)
+    ]
     assert max(event["args"]["bytes"] for event in counters) == p.memory[device.id]
 
 
