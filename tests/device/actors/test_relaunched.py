@@ -4,6 +4,7 @@ short way, and threads of a block copy for the one that handles many."""
 from __future__ import annotations
 
 import _thread
+import signal
 import threading
 import time
 
@@ -143,6 +144,8 @@ def test_askers_handle_messages_themselves(
 def test_interrupts_lose_nothing(device: td.Device) -> None:
     """Ctrl-C at any time: what was accepted is handled, and the next one asks as before."""
     order = Order(1, (2, 3), 4.0, (5, 6))
+    # A shell has its background jobs ignore interrupts.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
 
     def interrupts() -> None:
         for _ in range(12):
@@ -162,6 +165,7 @@ def test_interrupts_lose_nothing(device: td.Device) -> None:
             except KeyboardInterrupt:
                 interrupted += 1
         thread.join()
+        signal.signal(signal.SIGINT, before)
         accepted = ref.telemetry().accepted
         assert interrupted > 0
         assert ref.ask(order, timeout=60).number == accepted + 1
