@@ -4,6 +4,7 @@ import pytest
 
 import treadle as td
 from tests.support.cuda_syntax import declarations, parsed, shown
+from treadle.core.errors import CompileError
 from treadle.cuda_cpp.syntax import tree
 
 KERNEL = "__global__ void k(int *p) { p[0] = 1; }"
@@ -123,6 +124,24 @@ def test_a_host_class_that_fails_may_be_a_base() -> None:
         class App {{ Q_OBJECT(@) int x = ; }};
         class Group : public App {{ int y; }};
         {KERNEL}""")
+
+
+def test_members_of_a_class_that_a_header_of_the_host_defines() -> None:
+    """PyTorch's extensions declare at::Tensor themselves, beside the header that defines it."""
+    module = td.cuda_module("""
+        #include <ATen/core/Tensor.h>
+        namespace at { class Tensor; }
+        struct Result { at::Tensor first; const at::Tensor others[2]; int count; };
+        template <class T> struct Both { at::Tensor tensor; T value; };
+        at::Tensor made(at::Tensor);
+        __global__ void k(int *out) { out[0] = 7; }
+        __global__ void uses(int *out, Result *given) { out[0] = given->count; }
+    """)
+    out = td.zeros(1, dtype=td.int32, device="cpu")
+    module.k[1, 1](out)
+    assert out.item() == 7
+    with pytest.raises(CompileError, match="first is a at::Tensor, which is of the host's"):
+        module.uses[1, 1](out, out)
 
 
 def test_a_device_lambda_does_not_make_its_function_device_code() -> None:

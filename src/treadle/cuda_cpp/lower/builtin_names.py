@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
@@ -23,7 +22,7 @@ from treadle.cuda_cpp.lower.builtin_calls import Handler, call_function, call_wi
 from treadle.cuda_cpp.lower.context import Context
 from treadle.cuda_cpp.lower.recovery import UNDECLARED
 from treadle.cuda_cpp.lower.values import Rvalue, Value
-from treadle.cuda_cpp.semantics.misspelled import is_nearly_one
+from treadle.cuda_cpp.semantics.misspelled import is_nearly_one, nearest
 from treadle.cuda_cpp.semantics.types import DIM3, INT, UINT3, UNSIGNED, VECTORS, ir_type
 from treadle.cuda_cpp.source.declaring_headers import declaring_header
 from treadle.cuda_cpp.source.headers import lacks_from_library
@@ -118,10 +117,6 @@ def unknown(name: str, declared: Iterable[str] = (), read: Collection[str] = ())
     the files that were."""
     if header := declaring_header(name, read):
         return header
-    known = [*declared, *FUNCTIONS, *OUTPUTS, *_HANDLERS, *VARIABLES, *FUNDAMENTAL_WORDS]
-    close = difflib.get_close_matches(name, known, 1, 0.8 if len(name) > 5 else 0.75)
-    close = [one for one in declared if one.endswith(f"::{name}")] or close
-    hint = f" (did you mean {close[0]}?)" if close and "__treadle" not in close[0] else ""
     if name.startswith("std::"):
         return (
             f"{name} is from the C++ standard library, of which kernels have a part (the guide to "
@@ -134,6 +129,10 @@ def unknown(name: str, declared: Iterable[str] = (), read: Collection[str] = ())
             f"{name} is from CUDA's host library, which a kernel can't call: call it before "
             "the launch"
         )
+    known = (*declared, *FUNCTIONS, *OUTPUTS, *_HANDLERS, *VARIABLES, *FUNDAMENTAL_WORDS)
+    qualified = next((one for one in declared if one.endswith(f"::{name}")), None)
+    meant = qualified or nearest(name, known, 0.8 if len(name) > 5 else 0.75)
+    hint = f" (did you mean {meant}?)" if meant and "__treadle" not in meant else ""
     return (
         f"{name} {UNDECLARED}{hint}: declare it, or include the file that does "
         "(include=[…] names folders to look in)"
@@ -142,10 +141,8 @@ def unknown(name: str, declared: Iterable[str] = (), read: Collection[str] = ())
 
 def _of_library(name: str) -> str:
     """The name of the standard library that may have been meant."""
-    close = difflib.get_close_matches(
-        name.removeprefix("std::"), [*names_in("std"), *FUNCTIONS], 1, 0.65
-    )
-    return f" (did you mean std::{close[0]}?)" if close and close[0][0] != "_" else ""
+    meant = nearest(name.removeprefix("std::"), (*names_in("std"), *FUNCTIONS), 0.65)
+    return f" (did you mean std::{meant}?)" if meant and meant[0] != "_" else ""
 
 
 def call_with(

@@ -344,6 +344,10 @@ def _add_field(cx: Context, member: tree.Declaration, members: list[Declared]) -
             raise
         type = Absent(error.message, error)
     inner = innermost(type)
+    if isinstance(inner, Incomplete) and _is_of_library(member.type):
+        # The file declares `at::Tensor` itself, beside a header of the host's that defines it.
+        message = f"{member.name} is a {inner}, which is of the host's library"
+        inner = type = Absent(message, cx.error(message, member.span))
     if isinstance(inner, Void):
         refuse_void(cx, member.name, inner, member.span)
     if isinstance(inner, ClassType) and inner.scope is None and inner != DIM3:

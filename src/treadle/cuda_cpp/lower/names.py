@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from dataclasses import replace
 from typing import Any, NoReturn
 
@@ -12,6 +11,7 @@ from treadle.cuda_cpp.lower.dispatch import constant_value, exact_type_of, type_
 from treadle.cuda_cpp.lower.packs import counts_by_arguments, expanded, packs_of
 from treadle.cuda_cpp.lower.values import Dependent, Rvalue
 from treadle.cuda_cpp.semantics.early_errors import may_be_foreign
+from treadle.cuda_cpp.semantics.misspelled import nearest
 from treadle.cuda_cpp.semantics.scopes import (
     REFERENCE,
     DeclaredType,
@@ -382,11 +382,13 @@ def _unknown_type(cx: Context, name: tree.Name) -> str:
         )
     if name.scope and (lacks := lacks_from_library(spelled, spelled.partition("::")[0])):
         return lacks
-    meant = [] if name.scope else qualified_names(cx, name.text)
-    if not meant:
+    qualified = [] if name.scope else qualified_names(cx, name.text)
+    if qualified:
+        meant: str | None = qualified[0]
+    else:
         known = [one for one in cx.scope.all_names() if one != spelled]
-        meant = difflib.get_close_matches(spelled, [*known, *BUILT_IN_TYPE_NAMES], 1, 0.8)
-    hint = f" (did you mean {meant[0]}?)" if meant and not meant[0].startswith("__") else ""
+        meant = nearest(spelled, (*known, *BUILT_IN_TYPE_NAMES), 0.8)
+    hint = f" (did you mean {meant}?)" if meant and not meant.startswith("__") else ""
     return (
         f"{spelled} is not a known type{hint}: include the file that declares it (include=[…] "
         "names folders to search), or declare it"

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 
 from treadle.core.errors import CompileError
 from treadle.core.source import Span
@@ -54,6 +55,17 @@ def _specifies(tokens: Sequence[Token], at: int) -> bool:
 
 
 _LONG = 12  # letters, from which on names of CUDA's differ by more than one of them
+
+
+@lru_cache(2048)  # overloads that fail in silence ask for the same names again and again
+def nearest(name: str, known: tuple[str, ...], cutoff: float) -> str | None:
+    """The name that may have been meant: at least `cutoff` of its letters and of the name's are the
+    same, in the same order."""
+    # That takes similar lengths, which cost less to compare.
+    least, most = len(name) * cutoff / (2 - cutoff), len(name) * (2 - cutoff) / cutoff
+    close = [one for one in known if least <= len(one) <= most]
+    found = difflib.get_close_matches(name, close, 1, cutoff)
+    return found[0] if found else None
 
 
 def is_nearly_one(name: str, known: Iterable[str]) -> bool:
