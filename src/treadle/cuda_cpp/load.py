@@ -17,6 +17,7 @@ from treadle.core.errors import CompileError, TreadleError, shortened
 from treadle.core.nesting import deep_nesting
 from treadle.core.paths import as_path, no_file, no_folder
 from treadle.cuda_cpp.program import LEVELS
+from treadle.runtime import settings
 
 if TYPE_CHECKING:
     from treadle.cuda_cpp.module import CudaModule
@@ -86,6 +87,8 @@ def cuda_module(
     macros = _defines(defines or {})
     if heap_bytes != HEAP_BYTES:
         macros[_HEAP_WORDS] = str(_heap_words(heap_bytes))
+    if settings.check:
+        macros[_GUARDED] = "1"
     folders = _folders((include,) if isinstance(include, (str, os.PathLike)) else include)
 
     from treadle.cuda_cpp import kept_files
@@ -99,7 +102,7 @@ def cuda_module(
             kept = parsed is not None
             if parsed is None:
                 parsed = read(text, file, macros, folders, skip_missing_headers, double)
-            program = load(parsed, file, double, recursion)
+            program = load(parsed, file, double, recursion, settings.check)
             if not kept:
                 kept_files.save(entry, replace(parsed, checked=True, warnings=program.warnings))
             return CudaModule(program, file, fastmath, warp_synchronous)
@@ -108,6 +111,7 @@ def cuda_module(
 
 
 _HEAP_WORDS = "__treadle_heap_words"  # of source/library/heap.cuh: 32 blocks of 32 bytes each
+_GUARDED = "__treadle_guarded"  # has it keep what `lower/guards.py` checks
 
 
 def _heap_words(size: int) -> int:

@@ -199,12 +199,18 @@ Expression: TypeAlias = (
 @dataclass(frozen=True, slots=True)
 class Check:
     """The access takes place only if 0 <= index < bound. `axis` is for messages. Outside may be
-    `expected`, as at the edges of a matrix: then reports leave it out."""
+    `expected`, as at the edges of a matrix: then reports leave it out. `of` is what messages say is
+    indexed, if it is not the memory as a whole; its index may be `GIVEN_BACK` or `NOT_GIVEN`."""
 
     index: Expression
     bound: Expression
     axis: int = 0
     expected: bool = False
+    of: str = ""
+
+
+# Indices in memory that a kernel has given back, and in memory that it was never given.
+GIVEN_BACK, NOT_GIVEN = -(1 << 31), 1 - (1 << 31)
 
 
 @dataclass(frozen=True, slots=True)
@@ -534,12 +540,16 @@ class Assert:
     One that is `always` made is C's: the message is the condition as it was written in `function`
     (the kernel, if it is empty). It is reported in every launch, and the thread goes no further
     where it can end without the others of its block.
+
+    The message of a `fault` says what went wrong where the condition is false, not what should
+    hold.
     """
 
     condition: Expression
     message: str
     always: bool = False
     function: str = ""
+    fault: bool = False
     span: Span = field(default=NOWHERE, compare=False)
 
 

@@ -213,7 +213,9 @@ class ExpressionParser:
             expected = self.accept("within")
             if not expected:
                 self.expect("in")
-            found.append(n.Check(index, self.expression(), axis, expected))
+            bound = self.expression()
+            of = self.string() if self.accept("of") else ""
+            found.append(n.Check(index, bound, axis, expected, of))
         return tuple(found)
 
     # --- expressions ---

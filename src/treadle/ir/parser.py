@@ -376,9 +376,9 @@ class _Parser(ExpressionParser):
         condition = self.expression()
         self.expect(",")
         message = self.string()
-        always = self.accept("always")
+        always, fault = self.accept("always"), self.accept("fault")
         function = self.string() if self.accept("in") else ""
-        return n.Assert(condition, message, always, function, self.place(span))
+        return n.Assert(condition, message, always, function, fault, self.place(span))
 
 
 _STATEMENTS: dict[str, Callable[[_Parser, Span], n.Statement]] = {

@@ -275,7 +275,7 @@ class _Printer:
                 return f"print {parts}".rstrip() + end
             case n.Assert():
                 message = json.dumps(statement.message)
-                always = " always" if statement.always else ""
+                always = " always" if statement.always else " fault" if statement.fault else ""
                 if statement.function:
                     always += f" in {json.dumps(statement.function)}"
                 return f"assert {self.expression(statement.condition)}, {message}{always}"
@@ -360,7 +360,8 @@ class _Printer:
             axis = "" if check.axis == position else f"axis {check.axis}: "
             inside = "within" if check.expected else "in"
             index, bound = self.expression(check.index), self.expression(check.bound)
-            texts.append(f"{axis}{index} {inside} {bound}")
+            of = f" of {json.dumps(check.of)}" if check.of else ""
+            texts.append(f"{axis}{index} {inside} {bound}{of}")
         return "; " + ", ".join(texts) if texts else ""
 
     def own_type(self, element: n.Element) -> bool:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import treadle as td
-from treadle.core.errors import CompileError, TreadleError
+from treadle.core.errors import CompileError, LaunchError, TreadleError
 
 SOURCE = """
 struct Node {
@@ -184,3 +184,91 @@ def test_what_is_refused(device):
         module.listed_at_run_time.source("ir")
     with pytest.raises(TreadleError, match=r"heap_bytes is an integer from 1024 to .*, not 0"):
         td.cuda_module(SOURCE, heap_bytes=0)
+
+
+MISTAKES = """struct Node { Node *next; int four[4]; };
+__device__ int &at(int *p, int i) { return p[i]; }
+__device__ int read(const int *p) { return p ? *p : 7; }
+__global__ void mistake(int *out, int which, int n)
+{
+    int *four = new int[4], local[4] = {}, sum = 0, *unset, *end = &four[4];
+    int *maybe = n > 100 ? four : nullptr;
+    Node one, *head = &one;
+    head->next = nullptr;
+    if (n > 100) { head->next = head; unset = out; }
+    for (int i = 0; i < 4; i++) four[i] = i + 1;
+    while (--end >= four) sum += *end;
+    switch (which) {
+    case 1: four[n] = 1; break;
+    case 2: sum += four[-n]; break;
+    case 3: sum += at(four, n + 1); break;
+    case 4: sum += head->next->four[0]; break;
+    case 5: *maybe = 1; break;
+    case 6: atomicAdd(maybe, 1); break;
+    case 7: unset[0] = 1; break;
+    case 8: (n > 3 ? local : four)[n + 3] = 1; break;
+    case 9: head->four[n] = 1; break;
+    case 10: sum += read(maybe) + read(four); break;
+    }
+    out[0] = sum;
+    for (int i = 0; i < 1 + (which == 11); i++)
+        delete[] (four + (which == 12));
+    if (which == 13) out[0] = four[3];
+}
+__global__ void churn(int *out, int n)
+{
+    int sum = 0;
+    for (int i = 0; i < n; i++) {
+        int *few = new int[8], *many = (int *)malloc(1500);
+        few[7] = many[374] = i;
+        sum += few[7] + many[374];
+        delete[] few;
+        free(many);
+    }
+    out[threadIdx.x] = sum;
+}
+"""
+_GIVEN = "the memory of new or malloc"
+_NULL = "a null pointer is dereferenced, or one that nothing has set"
+REPORTS = {
+    1: (14, f"index 4 is outside {_GIVEN} of extent 4 (axis 0)"),
+    2: (15, f"index -4 is outside {_GIVEN} of extent 4 (axis 0)"),
+    3: (16, f"index 5 is outside {_GIVEN} of extent 4 (axis 0)"),
+    4: (17, _NULL),
+    5: (18, _NULL),
+    6: (19, _NULL),
+    7: (20, _NULL),
+    8: (21, "index 7 is outside local of extent 4 (axis 0)"),
+    9: (22, "index 4 is outside one.four of extent 4 (axis 0)"),
+    11: (27, "delete or free of what was given back before"),
+    12: (27, "delete or free of a pointer that new or malloc did not give"),
+    13: (28, f"{_GIVEN} is accessed after it was given back"),
+}
+
+
+@pytest.fixture
+def checks(monkeypatch):
+    monkeypatch.setattr("treadle.runtime.settings.check", True)
+
+
+def test_check_mode_finds_mistakes_with_pointers(device, checks, tmp_path):
+    file = tmp_path / "mistakes.cu"
+    file.write_text(MISTAKES)
+    module = td.cuda_module(file, heap_bytes=1 << 14)
+    out = td.zeros(1, dtype=td.int32, device=device)
+    for which, (line, what) in REPORTS.items():
+        with pytest.raises(LaunchError) as caught:
+            module.mistake[1, 1](out, which, 4)
+        where = f"kernel mistake, line {line} of mistakes.cu: "
+        expected = f"{where}{what}, block (0, 0, 0), thread (0, 0, 0)"
+        assert str(caught.value).partition(" (and")[0] == expected
+    for which, expected in ((0, 10), (10, 10 + 7 + 1)):
+        module.mistake[1, 1](out, which, 4)
+        assert out.item() == expected
+
+
+def test_check_mode_uses_memory_again_when_none_is_left(device, checks):
+    module = td.cuda_module(MISTAKES, heap_bytes=1 << 14)
+    out = td.zeros(2, dtype=td.int32, device=device)
+    module.churn[1, 2](out, 40)
+    assert out.numpy().tolist() == [2 * 780] * 2

@@ -75,7 +75,7 @@ kernel `<lambda>` block(8, 4, 1) fastmath trusting {
   var lanes: u32
   var bare.copy: u64
   x[0] = 1.0
-  x[`if`; `if` in x.size, axis 0: 3 in 4] = -0.0
+  x[`if`; `if` in x.size, axis 0: 3 in 4 of "a part"] = -0.0
   x@u32[lane] = 7:u32
   pairs[1]->inner->`while`[2; 2 in 3][1] = 65535:u16
   p->inner->at->x = f32((pairs[2])->weight == 0.5:f64)
@@ -143,6 +143,7 @@ kernel `<lambda>` block(8, 4, 1) fastmath trusting {
   assert got == got, "never `nan`"
   assert got > 0.0, "got > 0" always
   assert got < 9.0, "got < 9" always in "square"
+  assert got < 9.0, "got is not below 9" fault
   return
 }
 """

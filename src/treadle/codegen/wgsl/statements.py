@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from treadle.codegen.wgsl import access, opaque, places
@@ -91,9 +92,7 @@ def _hold_index(scope: Scope, place: n.Place) -> n.Place:
     if check.index != place.index:
         return place
     index = scope.hold(place.index, "index")
-    return n.Element(
-        place.memory, index, place.type, (n.Check(index, check.bound, check.axis),), place.span
-    )
+    return replace(place, index=index, checks=(replace(check, index=index),))
 
 
 # --- flow ----------------------------------------------------------------------------------------

@@ -7,6 +7,7 @@ from typing import Any
 from treadle.core.source import Span
 from treadle.cuda_cpp.lower.arithmetic import constant
 from treadle.cuda_cpp.lower.context import Context
+from treadle.cuda_cpp.lower.guards import check_not_null
 from treadle.ir import nodes as n
 from treadle.ir import types as ir
 
@@ -14,9 +15,16 @@ from treadle.ir import types as ir
 def for_each_choice(
     cx: Context, tag: n.Expression, choices: tuple[Any, ...], do: Any, span: Span
 ) -> None:
-    """Emit `do` for the target that the tag selects."""
+    """Emit `do` for the target that the tag selects; checks report that it is null, and leave it
+    out."""
     present = [(number, one) for number, one in enumerate(choices) if one is not None]
-    choose(cx, tag, present, do, span)
+    given = check_not_null(cx, tag, choices, span)
+    if given is None:
+        choose(cx, tag, present, do, span)
+        return
+    with cx.separate_block() as body:
+        choose(cx, tag, present, do, span)
+    cx.emit(n.If(given, tuple(body), (), span))
 
 
 def choose(

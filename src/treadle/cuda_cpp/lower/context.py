@@ -207,6 +207,8 @@ class Lowering:
     texts: Mapping[str, str]
     facts: Facts
     index_type: ir.Scalar = ir.I32
+    guarded: bool = False  # with the checks of `guards.py`
+    unset_pointers: set[int] = field(default_factory=set)  # declarations, for these checks
     fastmath: bool = False
     types: NumberTypes = NUMBER_TYPES["double"]
     sampling: Mapping[str, Sampling] = field(default_factory=dict)  # of textures, by parameter

@@ -142,12 +142,12 @@ def _assert(cx: Context, values: Sequence[Value], node: tree.Call) -> Value:
     expect(cx, "assert", values, 1, 2)
     text = values[1].text if len(values) == 2 and isinstance(values[1], Text) else "condition"
     holds = condition(cx, values[0], cx.span)
-    cx.emit(n.Assert(holds, text, True, cx.name, cx.span))
+    cx.emit(n.Assert(holds, text, True, cx.name, span=cx.span))
     return VoidValue(VOID)
 
 
 def _trap(cx: Context, values: Sequence[Value], node: tree.Call) -> Value:
-    cx.emit(n.Assert(n.FALSE, "__trap()", True, cx.name, cx.span))
+    cx.emit(n.Assert(n.FALSE, "__trap()", True, cx.name, span=cx.span))
     return VoidValue(VOID)
 
 

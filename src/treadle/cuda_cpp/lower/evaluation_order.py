@@ -45,7 +45,7 @@ from treadle.cuda_cpp.semantics.scopes import KnownValue
 from treadle.cuda_cpp.semantics.types import VOID, ClassType, CppType, Reference, holds_array
 from treadle.cuda_cpp.syntax import tree
 from treadle.ir import nodes as n
-from treadle.ir.traverse import root_of, statements_in, walk
+from treadle.ir.traverse import rewrite, root_of, statements_in, walk
 
 Block = Sequence[n.Statement]
 OBJECT = Reference(VOID, True)  # the object of a method call
@@ -191,13 +191,26 @@ def _fixed_place(cx: Context, place: n.Place) -> n.Place:
         case n.Member(base=base):
             return replace(place, base=_fixed_place(cx, base))
         case n.Item(base=base):
-            index = _snapshot_offset(cx, place.index)
-            checks = tuple(n.Check(index, c.bound, c.axis) for c in place.checks)
+            index, checks = _fixed_index(cx, place)
             return replace(place, base=_fixed_place(cx, base), index=index, checks=checks)
         case n.Element():
-            index = _snapshot_offset(cx, place.index)
-            checks = tuple(n.Check(index, c.bound, c.axis) for c in place.checks)
+            index, checks = _fixed_index(cx, place)
             return replace(place, index=index, checks=checks)
+
+
+def _fixed_index(
+    cx: Context, place: n.Item | n.Element
+) -> tuple[n.Expression, tuple[n.Check, ...]]:
+    """The index of a place, computed now, and its checks with that."""
+    old, index = place.index, _snapshot_offset(cx, place.index)
+
+    def fixed(node: n.Expression) -> n.Expression:
+        return index if node == old else node
+
+    return index, tuple(
+        replace(one, index=rewrite(one.index, fixed), bound=rewrite(one.bound, fixed))
+        for one in place.checks
+    )
 
 
 def bind_reference(cx: Context, type: Reference, value: Value, span: Span) -> Any:

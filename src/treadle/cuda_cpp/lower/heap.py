@@ -8,6 +8,7 @@ from treadle.core.source import Span
 from treadle.cuda_cpp.lower.arithmetic import constant
 from treadle.cuda_cpp.lower.builtin_calls import Handler
 from treadle.cuda_cpp.lower.context import Context
+from treadle.cuda_cpp.lower.guards import HEAP, check_given_back
 from treadle.cuda_cpp.lower.overloads import resolve_overload
 from treadle.cuda_cpp.lower.pointers import pointer_of
 from treadle.cuda_cpp.lower.values import (
@@ -23,8 +24,6 @@ from treadle.cuda_cpp.semantics.types import VOID
 from treadle.cuda_cpp.syntax import tree
 from treadle.ir import nodes as n
 from treadle.ir import types as ir
-
-HEAP, TAKEN = "__treadle_heap", "__treadle_heap_taken"
 
 
 def free(cx: Context, values: Sequence[Value], node: tree.Call) -> Value:
@@ -55,7 +54,10 @@ def give_back(cx: Context, pointer: PointerValue, span: Span) -> Value:
         (pointer.targets[at],), pointer.offset, pointer.unit, cx.lowering.types.vectors["uint4"]
     )
     with cx.separate_block() as body:
-        call_library(cx, "__treadle_give_back", [piece], span)
+        fits = check_given_back(cx, piece, span)
+        with cx.separate_block() as given:
+            call_library(cx, "__treadle_give_back", [piece], span)
+        cx.emit(*given if fits is None else (n.If(fits, tuple(given), (), span),))
     if pointer.tag is None:
         cx.emit(*body)
     else:

@@ -14,7 +14,7 @@ from treadle.cuda_cpp.lower.arithmetic import cast, constant, over, plus
 from treadle.cuda_cpp.lower.context import Context, Lowering, Returns, SlotKey, add_classes
 from treadle.cuda_cpp.lower.double_pairs import with_pairs
 from treadle.cuda_cpp.lower.functions import value_object
-from treadle.cuda_cpp.lower.heap import HEAP
+from treadle.cuda_cpp.lower.guards import HEAP
 from treadle.cuda_cpp.lower.images import NO_SAMPLING, Image
 from treadle.cuda_cpp.lower.members import dereference
 from treadle.cuda_cpp.lower.names import is_const, resolve

@@ -10,6 +10,7 @@ from treadle.cuda_cpp.lower.arithmetic import cast, constant, is_constant, plus,
 from treadle.cuda_cpp.lower.bit_fields import as_bits, joined, replaced
 from treadle.cuda_cpp.lower.choices import for_each_choice
 from treadle.cuda_cpp.lower.context import Context, LowerAgain, completed
+from treadle.cuda_cpp.lower.guards import report_null
 from treadle.cuda_cpp.lower.parameter_values import read_parameter
 from treadle.cuda_cpp.lower.pointers import (
     EXAMPLE,
@@ -80,8 +81,11 @@ def load(cx: Context, value: Value, span: Span) -> Rvalue:
         case Rvalue():
             return value
         case Lvalue(place, type):
-            if isinstance(root := root_of(place), n.Variable) and root.name == EXAMPLE:
-                return Rvalue(n.Variable(EXAMPLE, ir_type(type), span), type)
+            if isinstance(root := root_of(place), n.Variable):
+                if root.name == EXAMPLE:
+                    return Rvalue(n.Variable(EXAMPLE, ir_type(type), span), type)
+                if root.name in cx.lowering.nulls:
+                    report_null(cx, span)
             if isinstance(type, ClassType) and is_base_of(place, type):
                 return load_by_fields(cx, value, type, span)
             known = read_parameter(cx, place, span)
@@ -139,6 +143,8 @@ def store(cx: Context, value: Value, new: n.Expression, span: Span) -> None:
                 store(cx, member(cx, value, one.name, one.type, span), part, span)
         case Lvalue(place):
             refuse_constant(cx, place, span)
+            if isinstance(root := root_of(place), n.Variable) and root.name in cx.lowering.nulls:
+                report_null(cx, span)
             cx.emit(n.Assign(place, new, span))
         case BitsLvalue(place):
             refuse_constant(cx, place, span)

@@ -18,6 +18,7 @@ from treadle.cuda_cpp.lower.arithmetic import (
     zero_of,
 )
 from treadle.cuda_cpp.lower.context import Context, LowerAgain
+from treadle.cuda_cpp.lower.guards import HEAP, piece_check
 from treadle.cuda_cpp.lower.slots import load_slot
 from treadle.cuda_cpp.lower.values import (
     ArrayValue,
@@ -277,9 +278,11 @@ def element(
     cx: Context, target: MemoryTarget, index: n.Expression, type: ir.Type, span: Span
 ) -> n.Element:
     """The place of an element of a memory that is accessed as `type`, with its bounds check."""
+    check = piece_check(cx, index, type, span) if target.memory == HEAP else None
     bound = _bound(cx, target, type, index.type)
-    checks = () if bound is None else (n.Check(index, bound),)
-    return n.Element(target.memory, index, type, checks, span)
+    if check is None and bound is not None:
+        check = n.Check(index, bound)
+    return n.Element(target.memory, index, type, () if check is None else (check,), span)
 
 
 def _bound(

@@ -19,7 +19,7 @@ from treadle.cuda_cpp.lower.checking import Checked, checked
 from treadle.cuda_cpp.lower.constant_initializers import first_bytes
 from treadle.cuda_cpp.lower.context import Context, Facts, LowerAgain, Lowering
 from treadle.cuda_cpp.lower.dispatch import static_assert
-from treadle.cuda_cpp.lower.heap import HEAP, TAKEN
+from treadle.cuda_cpp.lower.guards import HEAP, MARKS, SPENT, TAKEN
 from treadle.cuda_cpp.lower.hierarchy import holds_table
 from treadle.cuda_cpp.lower.kernels import lower_once
 from treadle.cuda_cpp.lower.names import (
@@ -158,11 +158,16 @@ def _with_type_errors(
 
 
 def load(
-    source: SourceFile, file: str, double: Double = "double", recursion: int = records.LEVELS
+    source: SourceFile,
+    file: str,
+    double: Double = "double",
+    recursion: int = records.LEVELS,
+    guarded: bool = False,
 ) -> Program:
-    """The program of a file, whose functions call themselves at most `recursion` levels deep. Warns
-    of what its author most likely meant otherwise."""
-    program = Program(source, file, NUMBER_TYPES[double], recursion)
+    """The program of a file, whose functions call themselves at most `recursion` levels deep, with
+    the checks of `guards.py` if it is `guarded`. Warns of what its author most likely meant
+    otherwise."""
+    program = Program(source, file, NUMBER_TYPES[double], recursion, guarded)
     program.warnings = source.warnings if source.checked else _warnings(program, source, file)
     for message, span in program.warnings:
         shown = excerpt(span, source.texts.get(span.file))
@@ -200,8 +205,16 @@ def _no_kernels(text: str) -> str:
 class Program:
     """A file of CUDA C++ with all that it includes (records.Program)."""
 
-    def __init__(self, source: SourceFile, file: str, types: NumberTypes, recursion: int) -> None:
+    def __init__(
+        self,
+        source: SourceFile,
+        file: str,
+        types: NumberTypes,
+        recursion: int,
+        guarded: bool = False,
+    ) -> None:
         unit = self._unit = source.unit
+        self._guarded = guarded
         self.warnings: tuple[tuple[str, Span], ...] = ()
         self._recursion = recursion
         self.sources = source.texts
@@ -391,7 +404,9 @@ class Program:
             )
         lasting = lasting_of(found.layouts)
         if "free" in used:
-            lasting |= {HEAP, TAKEN}
+            lasting |= {HEAP, TAKEN, SPENT}
+        if self._guarded and (HEAP in lasting or HEAP in named):
+            lasting |= {MARKS}
         symbols = tuple(one for one in self.symbols if one in named or one in lasting)
         references = tuple(one for one in self.references if one.rpartition("::")[2] in used)
         labels = records.own_labels([one.name for one in found.parameters], references)
@@ -469,6 +484,7 @@ class Program:
                 fastmath=instance.options.fastmath,
                 types=self._number_types,
                 recursion=self._recursion,
+                guarded=self._guarded,
                 file=self._unit.file,
                 sampling={
                     parameter.name: one

@@ -198,7 +198,7 @@ def _start(
     lowering.memories.extend(made.memories)
     cx.emit(*own.header, *passing, n.Declare(level, None, span), *made.code)
     enough = n.Unary("not", made.overflowed, ir.BOOL, span)
-    cx.emit(n.Assert(enough, _too_deep(name, own.levels), True, cx.name, span))
+    cx.emit(n.Assert(enough, _too_deep(name, own.levels), True, cx.name, span=span))
     cx.note(
         "emulated",
         f"{name}, which calls itself",

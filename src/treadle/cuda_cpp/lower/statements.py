@@ -37,6 +37,7 @@ from treadle.cuda_cpp.semantics.types import (
     decay,
     size_of,
 )
+from treadle.cuda_cpp.semantics.unset import pointers_without_value
 from treadle.cuda_cpp.syntax import tree
 from treadle.cuda_cpp.syntax.refusals import refusal_message
 from treadle.ir import nodes as n
@@ -138,6 +139,8 @@ def _structured_binding(cx: Context, node: tree.StructuredBinding) -> None:
 
 def _compound(cx: Context, node: tree.Compound) -> None:
     with cx.inner_scope():
+        if cx.lowering.guarded:
+            cx.lowering.unset_pointers.update(map(id, pointers_without_value(node.body)))
         if has_labels(node.body):
             lower_sections(cx, node.body, node.span)
             return

@@ -22,6 +22,7 @@ from treadle.cuda_cpp.lower.conversions import (
 from treadle.cuda_cpp.lower.dispatch import lower, type_of
 from treadle.cuda_cpp.lower.evaluation_order import arguments as constructor_arguments
 from treadle.cuda_cpp.lower.evaluation_order import with_fixed_place
+from treadle.cuda_cpp.lower.guards import is_unset
 from treadle.cuda_cpp.lower.hierarchy import refuse_abstract
 from treadle.cuda_cpp.lower.initializers import fill, from_list, text_items
 from treadle.cuda_cpp.lower.lifetimes import begin, take
@@ -299,7 +300,10 @@ def _local(cx: Context, node: tree.VariableDeclaration, type: CppType) -> Any:
     if initializer is None:
         if cx.lowering.checking:
             _refuse_uninitialized(cx, node, type)
-        return declare_object(cx, node.name, type, key, None, node.span)
+        start = None
+        if isinstance(type, Pointer) and is_unset(cx, node):
+            start = PointerValue((NullTarget(given=False),), ZERO, unit_of(type.to), type.to)
+        return declare_object(cx, node.name, type, key, start, node.span)
     if isinstance(initializer, tree.InitializerList):
         if node.direct and isinstance(type, ClassType):
             return _constructed(cx, node, type, initializer)

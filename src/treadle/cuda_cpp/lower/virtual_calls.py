@@ -201,7 +201,7 @@ def _branch(
 ) -> None:
     if not groups:
         text = "a virtual function of an object whose class this kernel does not know"
-        cx.emit(n.Assert(n.FALSE, text, True, cx.name, span))
+        cx.emit(n.Assert(n.FALSE, text, True, cx.name, span=span))
         return
     if len(groups) == 1 and all_known:
         do(groups[0])

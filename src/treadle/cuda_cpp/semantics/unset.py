@@ -43,16 +43,35 @@ def unset_reads(body: tree.Compound, by_value: ByValue) -> Iterator[tuple[str, S
             yield from _in_block(one.body, by_value)
 
 
-def _in_block(body: tuple[tree.Statement, ...], by_value: ByValue) -> Iterator[tuple[str, Span]]:
+def pointers_without_value(
+    body: tuple[tree.Statement, ...],
+) -> Iterator[tree.VariableDeclaration]:
+    """The pointers that are declared in a block and that not every path sets before it reads them.
+    Some are among them that are always set, such as those of both branches of an `if`."""
+    for one, rest in _unset_in(body):
+        if isinstance(one.type, tree.PointerType):
+            found = _Search(one.name, lambda name, place: True).in_order(rest)
+            if found is not None and (found.reads or not found.sure):
+                yield one
+
+
+def _unset_in(
+    body: tuple[tree.Statement, ...],
+) -> Iterator[tuple[tree.VariableDeclaration, tuple[Any, ...]]]:
+    """The variables that a block declares without a value, and what follows each."""
     for at, statement in enumerate(body):
-        if not isinstance(statement, tree.DeclarationStatement):
-            continue
-        for number, one in enumerate(statement.declarations):
-            if isinstance(one, tree.VariableDeclaration) and _is_unset(one):
-                rest = tree.DeclarationStatement(statement.declarations[number + 1 :])
-                found = _Search(one.name, by_value).in_order((rest, *body[at + 1 :]))
-                if found is not None and found.reads:
-                    yield one.name, found.span
+        if isinstance(statement, tree.DeclarationStatement):
+            for number, one in enumerate(statement.declarations):
+                if isinstance(one, tree.VariableDeclaration) and _is_unset(one):
+                    rest = tree.DeclarationStatement(statement.declarations[number + 1 :])
+                    yield one, (rest, *body[at + 1 :])
+
+
+def _in_block(body: tuple[tree.Statement, ...], by_value: ByValue) -> Iterator[tuple[str, Span]]:
+    for one, rest in _unset_in(body):
+        found = _Search(one.name, by_value).in_order(rest)
+        if found is not None and found.reads:
+            yield one.name, found.span
 
 
 def _is_unset(one: tree.VariableDeclaration) -> bool:

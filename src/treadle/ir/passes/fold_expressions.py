@@ -213,7 +213,7 @@ class ExpressionFolder:
                 continue
             if index is not check.index or bound is not check.bound:
                 changed = True
-                check = n.Check(index, bound, check.axis, check.expected)
+                check = n.Check(index, bound, check.axis, check.expected, check.of)
             kept.append(check)
         return tuple(kept) if changed else checks
 

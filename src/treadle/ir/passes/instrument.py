@@ -27,7 +27,7 @@ from treadle.core.source import Span
 from treadle.ir import nodes as n
 from treadle.ir.passes.names import Names
 from treadle.ir.passes.predicate import negate
-from treadle.ir.traverse import children, root_of, walk
+from treadle.ir.traverse import children, walk
 from treadle.ir.types import BOOL, F32, F64, I32, PAIR_OF_FLOATS, U32, U64, Scalar, Vector
 
 REPORT = "treadle.report"
@@ -63,7 +63,7 @@ class Spelling:
 class ReportSite:
     """A place in the kernel that reports. `parts` are literal text, and the types of values."""
 
-    kind: Literal["print", "assert", "check", "stop"]  # "stop" is an assertion of C's
+    kind: Literal["print", "assert", "fault", "check", "stop"]  # "stop" is an assertion of C's
     span: Span
     parts: tuple[str | Scalar | Spelling, ...]
     memory: str = ""  # of a check: what was indexed, and along which axis
@@ -178,7 +178,7 @@ class _Writer:
             return
         yield from self.checks(statement, span)
         if not statement.always:
-            site = ReportSite("assert", span, (message,))
+            site = ReportSite("fault" if statement.fault else "assert", span, (message,))
             yield n.If(negate(condition), self.record(site, ()), (), span)
             return
         site = ReportSite("stop", span, (message,), function=statement.function)
@@ -269,9 +269,22 @@ def _find_checks(node: object, path: tuple[n.Expression, ...], found: list[_Fail
     for child in children(node):
         _find_checks(child, path, found)
     if isinstance(node, (n.Element, n.Item)):
-        root = root_of(node)
-        name = root.memory if isinstance(root, n.Element) else root.name
-        found.extend(_Failing(path, check, name) for check in node.checks if not check.expected)
+        name = node.memory if isinstance(node, n.Element) else _spelled_place(node.base)
+        checks = [check for check in node.checks if not check.expected]
+        found.extend(_Failing(path, check, check.of or name) for check in checks)
+
+
+def _spelled_place(place: n.Place) -> str:
+    """A place as messages name it, without the values of indices."""
+    match place:
+        case n.Variable(name=name):
+            return name
+        case n.Element(memory=memory):
+            return memory
+        case n.Member(base=base, name=name):
+            return f"{_spelled_place(base)}.{name}"
+        case n.Item(base=base):
+            return f"{_spelled_place(base)}[…]"
 
 
 def _u32(value: int) -> n.Constant:
@@ -369,12 +382,22 @@ def format_entry(entry: ReportEntry, kernel: str, block: Dim3, grid: Dim3) -> st
     if line and site.span.file[:1] not in ("", "<"):  # a function that it calls may be elsewhere
         line += f" of {os.path.basename(site.span.file)}"
     where = f"block {_point(entry.block, grid)}, thread {_point(entry.thread, block)}"
-    if site.kind == "check":
-        index, extent = entry.values
-        what = f"index {index} is outside {site.memory} of extent {extent} (axis {site.axis})"
-    else:
-        what = f"assertion failed: {site.parts[0]}"
-    return f"kernel {kernel}{line}: {what}, {where}"
+    return f"kernel {kernel}{line}: {_failure(entry)}, {where}"
+
+
+def _failure(entry: ReportEntry) -> str:
+    """What failed."""
+    site = entry.site
+    if site.kind == "fault":
+        return str(site.parts[0])
+    if site.kind == "assert":
+        return f"assertion failed: {site.parts[0]}"
+    index, extent = entry.values
+    if index == n.GIVEN_BACK:
+        return f"{site.memory} is accessed after it was given back"
+    if index == n.NOT_GIVEN:
+        return f"an access beside all {site.memory}"
+    return f"index {index} is outside {site.memory} of extent {extent} (axis {site.axis})"
 
 
 def _printed(entry: ReportEntry) -> Iterator[str]:

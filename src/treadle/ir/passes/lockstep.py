@@ -235,7 +235,7 @@ class _Stepper:
         if isinstance(place, (n.Element, n.Item)) and self.touches((place.index,)).read:
             index = n.Variable(self.names.fresh("place"), place.index.type)
             yield n.Declare(index, place.index, NOWHERE)
-            checks = tuple(n.Check(index, one.bound, one.axis) for one in place.checks)
+            checks = tuple(replace(one, index=index) for one in place.checks)
             place = replace(place, index=index, checks=checks)
         return place
 

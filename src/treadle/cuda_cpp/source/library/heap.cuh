@@ -63,23 +63,75 @@ __device__ inline unsigned int __treadle_take_words(unsigned int words) {
     }
     return found;
 }
-__device__ inline void *malloc(size_t bytes) {
-    unsigned int count = bytes > 1024u * (size_t)__treadle_heap_words ? 0u : ((unsigned int)bytes + 47u) / 32u;
+__device__ inline unsigned int __treadle_take(unsigned int count) {
     unsigned int first = 0u;
     if (count > 32u)
         first = __treadle_take_words((count + 31u) / 32u);
     else if (count > 0u)
         first = __treadle_take_bits(count);
+    return first;
+}
+#ifdef __treadle_guarded
+// With checks (`lower/guards.py`), the mark of a block is the number of its piece's first one, plus
+// 1 << 31 once the piece was given back; the second word of a piece is the number of its bytes. A
+// piece has a block more than it needs, so that an index just behind it is one of no other piece.
+// What is given back stays taken until nothing else is left: `spent` has its bits. New memory is
+// filled with bytes 0xcd, which are no pointer and strange numbers.
+#define __treadle_spare 32u
+__device__ unsigned int __treadle_heap_marks[__treadle_heap_words * 32];
+__device__ unsigned int __treadle_heap_spent[__treadle_heap_words];
+__device__ inline void __treadle_reuse() {
+    for (unsigned int word = 0u; word < __treadle_heap_words; word++) {
+        unsigned int spent = atomicExch(&__treadle_heap_spent[word], 0u);
+        if (spent != 0u)
+            atomicAnd(&__treadle_heap_taken[word], ~spent);
+    }
+}
+__device__ inline void __treadle_mark(unsigned int first, unsigned int count, unsigned int mark) {
+    for (unsigned int block = first; block < first + count; block++)
+        __treadle_heap_marks[block] = mark;
+}
+__device__ inline void __treadle_begin(unsigned int first, unsigned int count, unsigned int bytes) {
+    __treadle_heap[2u * first].y = bytes;
+    __treadle_mark(first, count, first);
+    for (unsigned int place = 2u * first + 1u; place < 2u * (first + count); place++)
+        __treadle_heap[place] = make_uint4(0xcdcdcdcdu, 0xcdcdcdcdu, 0xcdcdcdcdu, 0xcdcdcdcdu);
+}
+#else
+#define __treadle_spare 0u
+#endif
+__device__ inline void *malloc(size_t bytes) {
+    unsigned int count = bytes > 1024u * (size_t)__treadle_heap_words ? 0u : ((unsigned int)bytes + 47u + __treadle_spare) / 32u;
+    unsigned int first = __treadle_take(count);
+#ifdef __treadle_guarded
+    if (first == 0u && count > 0u) {
+        __treadle_reuse();
+        first = __treadle_take(count);
+    }
+#endif
     uint4 *piece = 0;
     if (first != 0u) {
         piece = __treadle_heap + 2u * first;
         piece->x = count;
+#ifdef __treadle_guarded
+        __treadle_begin(first, count, (unsigned int)bytes);
+#endif
         piece++;
     }
     return piece;
 }
 __device__ inline void __treadle_give_back(uint4 *piece) {
     unsigned int count = piece[-1].x, first = (unsigned int)(piece - __treadle_heap) / 2u;
+#ifdef __treadle_guarded
+    __treadle_mark(first, count, 0x80000000u | first);
+    if (count > 32u) {
+        for (unsigned int word = first / 32u; word < first / 32u + (count + 31u) / 32u; word++)
+            atomicExch(&__treadle_heap_spent[word], 0xffffffffu);
+    } else {
+        unsigned int mask = count == 32u ? 0xffffffffu : (1u << count) - 1u;
+        atomicOr(&__treadle_heap_spent[first / 32u], mask << first % 32u);
+    }
+#else
     if (count > 32u) {
         for (unsigned int word = first / 32u; word < first / 32u + (count + 31u) / 32u; word++)
             atomicExch(&__treadle_heap_taken[word], 0u);
@@ -87,6 +139,7 @@ __device__ inline void __treadle_give_back(uint4 *piece) {
         unsigned int mask = count == 32u ? 0xffffffffu : (1u << count) - 1u;
         atomicAnd(&__treadle_heap_taken[first / 32u], ~(mask << first % 32u));
     }
+#endif
 }
 // The host's functions, which device code has for its own memory: cudaSuccess, or cudaErrorMemoryAllocation.
 template <class T>
