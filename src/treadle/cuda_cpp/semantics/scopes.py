@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, fields, is_dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from treadle.core.source import Span
 from treadle.cuda_cpp.semantics.types import CppType, NumberTypes
 from treadle.cuda_cpp.syntax import tree
+from treadle.cuda_cpp.syntax.walk import renamed
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,6 +235,10 @@ def declare(declaration: tree.Declaration, scope: Scope) -> None:
     match declaration:
         case tree.FunctionDeclaration():
             _declare_function(declaration, scope)
+        case tree.StructDeclaration() | tree.EnumDeclaration() if declaration.scope:
+            home = _scope_of(declaration.scope, scope)  # `struct ns::A {…}`
+            if home is not None:
+                declare(replace(declaration, scope=()), home)
         case tree.StructDeclaration():
             _declare_struct(declaration, scope)
         case tree.EnumDeclaration():
@@ -395,22 +399,10 @@ def _with_all_defaults(
     )
     names = {more.name: one.name for one, more in zip(own, given, strict=True)}
     merged = tuple(
-        replace(one, default=_renamed(more.default, names)) if one.default is None else one
+        replace(one, default=renamed(more.default, names)) if one.default is None else one
         for one, more in zip(own, given, strict=True)
     )
     return replace(declaration, template=merged)
-
-
-def _renamed(node: Any, names: dict[str, str]) -> Any:
-    """A tree in which the names of template parameters are others."""
-    if isinstance(node, tuple) and type(node) is tuple:
-        return tuple(_renamed(one, names) for one in node)
-    if not is_dataclass(node) or isinstance(node, (Span, type)):
-        return node
-    parts = {part.name: _renamed(getattr(node, part.name), names) for part in fields(node)}
-    if isinstance(node, tree.Name) and not node.scope and node.text in names:
-        parts["text"] = names[node.text]
-    return replace(node, **parts)
 
 
 def _declare_enum(declaration: tree.EnumDeclaration, scope: Scope) -> None:

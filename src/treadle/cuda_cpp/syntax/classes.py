@@ -37,9 +37,10 @@ def class_type(c: Cursor) -> tree.TypeTree:
             raise c.problem(f"expected '{{' after '{kind}', found {c.found()}")
         return tree.NamedType(name, span)
     packing = c.packing
-    called = declarations.qualified_text(name) if name is not None else ""
+    called = name.text if name is not None else ""
+    scope = name.scope if name is not None else ()
     specialized = name.arguments if name is not None else None
-    if called and c.names.get(called) != CLASS_TEMPLATE:
+    if called and not scope and c.names.get(called) != CLASS_TEMPLATE:
         c.declare(called, TYPE)
     members: tuple[tree.Declaration, ...] = ()
     bases: tuple[tree.NamedType | tree.PackExpansion, ...] = ()
@@ -47,8 +48,13 @@ def class_type(c: Cursor) -> tree.TypeTree:
     private: frozenset[str] = frozenset()
     friends: frozenset[str] = frozenset()
     if text != ";":
+        mark = c.mark
+        declarations.declare_members_of(c, scope)
         bases = _bases(c) if text == ":" else ()
         members, hidden, private, friends = _members(c, kind, called)
+        c.forget(mark)
+        if not called:
+            _declare_members_of_anonymous(c, members)
         attributes.attributes(c, into)
     defined = tree.StructDeclaration(
         kind,
@@ -66,6 +72,7 @@ def class_type(c: Cursor) -> tree.TypeTree:
         final,
         span,
         friends=friends,
+        scope=scope,
     )
     return tree.DefinedType(defined, span)
 
@@ -99,8 +106,7 @@ def _members(
     c.index = opener + 1
     c.deeper()
     mark = c.mark
-    plain = called.rsplit("::", 1)[-1]
-    c.class_names.append(plain)
+    c.class_names.append(called)
     _declare_types_ahead(c, close)
     found: list[tree.Declaration] = []
     access, functions = "private" if kind == "class" else "public", False
@@ -121,20 +127,23 @@ def _members(
             found.extend(made)
     finally:
         c.class_names.pop()
-    if plain:
-        c.members[plain] = c.declared_since(mark)
+    if called:
+        c.members[called] = c.declared_since(mark)
     c.forget(mark)
     c.levels -= 1
     c.index = close + 1
-    if not plain:  # the members of an anonymous union are known outside of it
-        for member in found:
-            if isinstance(member, tree.VariableDeclaration) and member.name:
-                c.declare(member.name, VALUE)
     if functions:
         return tuple(found), frozenset(), frozenset(), frozenset()
     private = frozenset(names_of["private"] - names_of["public"] - names_of["protected"])
     hidden = frozenset((names_of["private"] | names_of["protected"]) - names_of["public"])
     return tuple(found), hidden, private, frozenset(friends)
+
+
+def _declare_members_of_anonymous(c: Cursor, members: tuple[tree.Declaration, ...]) -> None:
+    """The members of an anonymous union are known outside of it."""
+    for member in members:
+        if isinstance(member, tree.VariableDeclaration) and member.name:
+            c.declare(member.name, VALUE)
 
 
 def _friend_class(c: Cursor) -> str:
@@ -244,18 +253,29 @@ def enum_type(c: Cursor) -> tree.TypeTree:
     if c.text == ":":
         c.index += 1
         underlying = c.grammar.type_name(c)
-    called = declarations.qualified_text(name) if name is not None else ""
+    called = name.text if name is not None else ""
+    scope = name.scope if name is not None else ()
     if c.text != "{":
         if name is None:
             raise c.problem(f"expected '{{' after 'enum', found {c.found()}")
-        c.declare(called, TYPE)
+        if not scope:
+            c.declare(called, TYPE)
         if underlying is None and c.text != ";":
             return tree.NamedType(name, span)
         return tree.DefinedType(tree.EnumDeclaration(called, (), underlying, scoped, span), span)
-    if called:
+    mark = c.mark
+    if scope:
+        declarations.declare_members_of(c, scope)
+    elif called:
         c.declare(called, TYPE)
     enumerators = _enumerators(c, scoped, called)
-    defined = tree.EnumDeclaration(called, enumerators, underlying, scoped, span)
+    if scope:
+        c.forget(mark)
+    if scope and not scoped:
+        c.members.setdefault(scope[-1].text, {}).update(
+            dict.fromkeys((name for name, _ in enumerators), VALUE)
+        )
+    defined = tree.EnumDeclaration(called, enumerators, underlying, scoped, span, scope)
     return tree.DefinedType(defined, span)
 
 

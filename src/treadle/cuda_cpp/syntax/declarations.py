@@ -172,9 +172,7 @@ def _templated(
     defined: tree.StructDeclaration | tree.EnumDeclaration,
     template: tuple[tree.TemplateParameter, ...] | None,
 ) -> tree.Declaration:
-    if not template or isinstance(defined, tree.EnumDeclaration):
-        return defined
-    return replace(defined, template=template)
+    return replace(defined, template=template) if template else defined
 
 
 def _typedef(c: Cursor, declared: Declarator) -> list[tree.Declaration]:
@@ -191,6 +189,13 @@ def _typedef(c: Cursor, declared: Declarator) -> list[tree.Declaration]:
     if isinstance(kind, tree.DefinedType) and isinstance(kind.definition, tree.StructDeclaration):
         return [replace(kind.definition, name=name.text)]  # typedef struct {…} A;
     return [tree.TypedefDeclaration(name.text, kind, None, declared.span)]
+
+
+def declare_members_of(c: Cursor, path: tuple[tree.Name, ...]) -> None:
+    """Declare the names that what is defined outside of its classes sees of them."""
+    for part in path:
+        for member, kind in c.members.get(part.text, {}).items():
+            c.declare(member, kind, function=True)
 
 
 # --- variables -----------------------------------------------------------------------------------

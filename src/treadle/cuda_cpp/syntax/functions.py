@@ -8,6 +8,7 @@ from treadle.core.source import Span
 from treadle.cuda_cpp.syntax import (
     attributes,
     constraints,
+    declarations,
     declarators,
     initializers,
     names,
@@ -41,9 +42,7 @@ def function(
     members: list[_Initializer] = []
     note = ""
     mark = c.mark
-    if name.scope:
-        for member, kind in c.members.get(name.scope[-1].text, {}).items():
-            c.declare(member, kind, function=True)
+    declarations.declare_members_of(c, name.scope)
     declarators.declare_parameters(c, found)
     parameters, invented = templates.abbreviated(found.parameters)
     template = (*(template or ()), *invented) if invented else template

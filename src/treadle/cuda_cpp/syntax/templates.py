@@ -81,7 +81,8 @@ def _declare(c: Cursor, declaration: tree.Declaration) -> None:
         if not name.scope and name.text not in c.class_names[-1:]:  # nor a constructor
             c.declare(declaration.name.text, FUNCTION_TEMPLATE, function=True)
     elif isinstance(declaration, tree.StructDeclaration | tree.TypedefDeclaration):
-        c.declare(declaration.name, CLASS_TEMPLATE)
+        if not getattr(declaration, "scope", ()):  # a nested one is known in its class
+            c.declare(declaration.name, CLASS_TEMPLATE)
     elif isinstance(declaration, tree.VariableDeclaration):
         is_concept = "concept" in declaration.specifiers
         c.declare(declaration.name, CONCEPT if is_concept else FUNCTION_TEMPLATE)

@@ -11,6 +11,7 @@ from treadle.cuda_cpp.source.tokens import IDENTIFIER, Token
 from treadle.cuda_cpp.syntax import attributes, declarations, host_code, names, tree
 from treadle.cuda_cpp.syntax.cursor import NAMESPACE, Cursor, SyntaxProblem, Uses
 from treadle.cuda_cpp.syntax.grammar import GRAMMAR
+from treadle.cuda_cpp.syntax.nested_definitions import moved_inside
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,8 +29,11 @@ def parse(tokens: Sequence[Token], texts: Mapping[str, str], file: str) -> Parse
     reader = _Reader(c)
     with deep_nesting(file):
         declared = reader.members(c.end)
+    declarations, problems = moved_inside(tuple(declared))
+    for problem in problems:
+        c.report(problem)
     return Parsed(
-        tree.TranslationUnit(tuple(declared), file, tuple(c.statics)), tuple(c.errors), c.uses
+        tree.TranslationUnit(declarations, file, tuple(c.statics)), tuple(c.errors), c.uses
     )
 
 

@@ -692,6 +692,7 @@ class StructDeclaration:
     span: Span = field(default=NOWHERE, compare=False)
     constraint: Expression | None = None  # of a template
     friends: frozenset[str] = field(default=frozenset(), compare=False)
+    scope: tuple[Name, ...] = ()  # of one that is defined outside of its class: `struct A::B {…}`
 
 
 @dataclass(frozen=True, slots=True)
@@ -701,6 +702,8 @@ class EnumDeclaration:
     underlying: TypeTree | None = None
     scoped: bool = False
     span: Span = field(default=NOWHERE, compare=False)
+    scope: tuple[Name, ...] = ()  # of one that is defined outside of its class: `enum A::E {…}`
+    template: tuple[TemplateParameter, ...] | None = None  # that of its class, there
 
 
 @dataclass(frozen=True, slots=True)

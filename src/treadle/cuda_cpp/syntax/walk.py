@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import fields, is_dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import fields, is_dataclass, replace
 from functools import cache
 from typing import Any
 
 from treadle.core.source import Span
 from treadle.cuda_cpp.source.tokens import Token
+from treadle.cuda_cpp.syntax import tree
 
 
 @cache
@@ -32,3 +33,15 @@ def walk_tree(node: Any) -> Iterator[Any]:
             pending.extend([getattr(one, name) for name in parts])
         elif isinstance(one, tuple) and not isinstance(one, Token):
             pending.extend(reversed(one))
+
+
+def renamed(node: Any, names: Mapping[str, str]) -> Any:
+    """A tree in which names, as those of template parameters, are others."""
+    if isinstance(node, tuple) and type(node) is tuple:
+        return tuple(renamed(one, names) for one in node)
+    if not is_dataclass(node) or isinstance(node, (Span, type)):
+        return node
+    parts = {part.name: renamed(getattr(node, part.name), names) for part in fields(node)}
+    if isinstance(node, tree.Name) and not node.scope and node.text in names:
+        parts["text"] = names[node.text]
+    return replace(node, **parts)
