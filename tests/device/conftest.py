@@ -127,7 +127,7 @@ _TRAINING = frozenset({
 })  # fmt: skip
 # And CUDA C++, whose kernels are made of what the tests of kernels have on every device.
 _CUDA_CPP = frozenset({
-    "test_cpp_bases", "test_cpp_bit_fields", "test_cpp_class_templates",
+    "test_cpp_algorithms", "test_cpp_bases", "test_cpp_bit_fields", "test_cpp_class_templates",
     "test_cpp_constraints", "test_cpp_curand",
     "test_cpp_deduction",
     "test_cpp_doubles",

@@ -18,6 +18,7 @@ import treadle as td
 _BEFORE = """
 #include <cmath>
 #include <cstdint>
+#include <new>
 #include <utility>
 #define __global__
 #define __device__

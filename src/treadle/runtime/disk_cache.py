@@ -182,7 +182,8 @@ def source_state() -> str:
             if listed := distribution("treadle").read_text("RECORD"):
                 return key_of(listed)
     digest = hashlib.sha256()
-    for path in sorted(Path(__file__).parents[1].rglob("*.py")):
+    own = Path(__file__).parents[1]
+    for path in sorted((*own.rglob("*.py"), *own.rglob("*.cuh"))):
         facts = path.stat()
         digest.update(f"{path.name} {facts.st_mtime_ns} {facts.st_size}\n".encode())
     return digest.hexdigest()

@@ -162,6 +162,33 @@ for (int i = 0; i < n; i++) { P a(&total, i); if (i == 1) continue; note(total);
 out[k++] = total;
     """,
     ),
+    "unions that say which member they have": (
+        """
+struct Q { int *p; int v; __device__ Q(int *p, int v) : p(p), v(v) {}
+    __device__ Q(const Q &o) : p(o.p), v(o.v + 100) {} __device__ ~Q() { *p += v; } };
+template <class X> union Slot { char none; X value; __device__ Slot() : none(0) {}
+    __device__ Slot(const X &x) : value(x) {} __device__ ~Slot() {} };
+template <class X> struct Maybe {
+    Slot<X> slot; bool has;
+    __device__ Maybe() : has(false) {}
+    __device__ Maybe(const X &x) : slot(x), has(true) {}
+    __device__ ~Maybe() { if (has) slot.value.~X(); }
+    template <class... A> __device__ void emplace(A... a) {
+        new (&slot.value) X(a...); has = true; }
+};
+struct Either { union { char none; Q value; }; bool has;
+    __device__ Either() : none(7), has(false) {}
+    __device__ ~Either() { if (has) value.~Q(); } };
+    """,
+        """
+int sum = 0;
+{ Maybe<Q> none, one(Q(&sum, n)), later; out[k++] = sum; later.emplace(&sum, 5);
+  out[k++] = one.slot.value.v; out[k++] = later.slot.value.v; }
+out[k++] = sum;
+{ Either p, q; new (&q.value) Q(&sum, 1000); q.has = true; out[k++] = p.none; }
+out[k++] = sum;
+    """,
+    ),
     "lambdas and templates": (
         """
 template <class F> __device__ int call(F f) { return f(2); }

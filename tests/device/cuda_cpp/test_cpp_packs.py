@@ -58,6 +58,28 @@ auto l = [](auto... xs) { return (xs * ... * 1); }; out[k++] = l(2, n, 4) + l();
 auto cap = [=](auto x) { return x + n; }; out[k++] = cap(2);
     """,
     ),
+    "types with & and *": (
+        """
+template <class A, class B> struct Same_ { static constexpr int is = 0; };
+template <class A> struct Same_<A, A> { static constexpr int is = 1; };
+template <class... T> struct Held {};
+template <class... T> __device__ int held(T &...x) {
+    return Same_<Held<T &...>, Held<int &, float &>>::is; }
+template <class... T> __device__ int moved(T &&...x) {
+    return Same_<Held<T &&...>, Held<int &, float &&>>::is; }
+template <class... T> __device__ int pointed(T *...x) {
+    return Same_<Held<T **...>, Held<int **, float **>>::is; }
+template <class T> struct Boxed { T x; __device__ Boxed(const T &x) : x(x) {} };
+__device__ int first_at(int *const &p) { return p[0]; }
+__device__ int second_at(int *&&p) { return p[1]; }
+    """,
+        """
+int a = 0; float b = 0; out[k++] = held(a, b); out[k++] = moved(a, 2.f);
+out[k++] = pointed(&a, &b);
+int v[2] = {5, n}; Boxed<int *> boxed(v); boxed.x[1] += 9; out[k++] = v[1];
+out[k++] = first_at(v); out[k++] = second_at(v);
+    """,
+    ),
     "tuples": (
         """
 template <typename... Ts> struct Tuple;

@@ -317,13 +317,14 @@ def _initialize_parts(
     set_table(cx, place, type, span)
     members = _members_by_name(type)
     left = {name.text: (name, items) for base, name, items in bases if base is None}
+    whole = not (type.is_union and left)  # a union has one member, which may be chosen by now
     for member in own_members(type):
         mine = [text for text in left if _is_in(member, text)]
         for text in mine:
             name, items = left.pop(text)
             with inner.lifetime():
                 _run_initializer(inner, members.get(text), name, items, type, place)
-        if not mine:
+        if not mine and whole:
             _initialize_by_default(cx, place, type, member, span)
     for name, items in left.values():
         _run_initializer(inner, members.get(name.text), name, items, type, place)
@@ -345,7 +346,9 @@ def _initialize_by_default(
     owner = innermost(member.type)
     if initializer is not None:
         initialize_by_default(cx, place, type, member, initializer, span)
-    elif isinstance(owner, ClassType) and has_default_constructor(owner):
+    elif (
+        isinstance(owner, ClassType) and not type.is_union and has_default_constructor(owner)
+    ):  # a union begins without a member
         part = cx.rules.member_of(cx, place, tree.Name(member.name), span)
         if isinstance(part, (ArrayValue, SplitArray)):
             assert isinstance(part.type, ArrayOf)

@@ -322,8 +322,10 @@ def _reference_rank(cx: Context, value: Value, type: Reference) -> int:
         return rank_of(cx, value, decay(type.to))
     # A variable with the address of an object in parts is that address itself.
     has_place = is_lvalue(value) or (isinstance(value, ObjectAddress) and given == type.to)
-    if isinstance(type.to, ArrayOf) or isinstance(given, ArrayOf):
+    if isinstance(type.to, ArrayOf):
         return EXACT if type.to == given else IMPOSSIBLE
+    if isinstance(given, ArrayOf):  # a temporary pointer to its first element
+        return rank_of(cx, value, type.to) if type.const or type.rvalue else IMPOSSIBLE
     if type.rvalue and not type.const and given == type.to and _is_const_place(value):
         return IMPOSSIBLE
     if type.rvalue and has_place:
@@ -384,7 +386,7 @@ def binds_directly(value: Value, type: Reference) -> bool:
     if isinstance(value, (Rvalue, BitFieldLvalue)):
         return False
     given = getattr(value, "type", None)
-    in_parts = isinstance(value, (ArrayValue, SplitArray))
+    in_parts = isinstance(value, (ArrayValue, SplitArray)) and not isinstance(type.to, Pointer)
     return given == type.to or in_parts or (given is not None and derives(given, type.to))
 
 

@@ -111,7 +111,9 @@ def load_slot(cx: Context, value: Lvalue | ChoiceLvalue) -> PointerValue:
         return PointerValue((nothing,), _ZERO, 1, type.to, const=type.const)
     targets = tuple(targets_of_slot(cx, value.place))
     if not targets:
-        nothing = NullTarget(given=False)
+        # In a union another member may be there, so code that reads this one never runs.
+        _, path = key_of_slot(cx, value.place)
+        nothing = NullTarget(given=not path)
         return PointerValue((nothing,), _ZERO, 1, type.to, const=type.const)
     words = cx.let_as("pointer", _read(value.place, cx.span))
     return _from_words(cx, words, targets, type)

@@ -164,7 +164,9 @@ def has_default_constructor(type: ClassType) -> bool:
     own = own_constructors(type)
     if own and not any(_is_implicit(one.declaration) for one in own):
         return True  # it is called, or there is none
-    if not type.is_union and any(map(needs_initializer, members_declared(type))):
+    if type.is_union:
+        return False
+    if any(map(needs_initializer, members_declared(type))):
         return True
     parts = [*type.bases, *(innermost(field.type) for field in type.fields)]
     return any(isinstance(one, ClassType) and has_default_constructor(one) for one in parts)
@@ -338,7 +340,8 @@ def lifetime_of(type: CppType) -> Lifetime:
     known = type.scope.names.get(_KNOWN)
     if known is None:
         parts = [lifetime_of(base) for base in type.bases]
-        parts += [lifetime_of(field.type) for field in type.fields]
+        if not type.is_union:  # a union's own functions say what becomes of its member
+            parts += [lifetime_of(field.type) for field in type.fields]
         table = is_polymorphic(type)  # an object keeps its own
         known = type.scope.names[_KNOWN] = Lifetime(
             table

@@ -28,7 +28,8 @@ _PARTS = {
     ),
     "std": (
         "type_traits.cuh", "concepts.cuh", "limits.cuh", "utility.cuh", "array.cuh", "bit.cuh",
-        "compare.cuh", "numbers.cuh", "algorithm.cuh",
+        "compare.cuh", "numbers.cuh",
+        "iterator.cuh", "sorting.cuh", "algorithm.cuh", "numeric.cuh",
         "complex.cuh", "functional.cuh", "tuple.cuh", "optional.cuh", "span.cuh",
     ),
     "cub": (
@@ -44,7 +45,9 @@ PARTS = {file: space for space, files in _PARTS.items() for file in files}
 
 # The file of each header. Several headers may be one file.
 _STANDARD = {
-    **dict.fromkeys(("algorithm", "numeric", "iterator"), "algorithm.cuh"),
+    "algorithm": "algorithm.cuh",
+    "iterator": "iterator.cuh",
+    "numeric": "numeric.cuh",
     "array": "array.cuh",
     "bit": "bit.cuh",
     "compare": "compare.cuh",

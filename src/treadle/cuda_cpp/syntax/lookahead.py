@@ -173,12 +173,25 @@ def _declarator_end(c: Cursor, at: int, sure: bool) -> tuple[int, bool]:
             if c.partners[at] < 0:
                 return (-1, False)
             at = c.partners[at] + 1
-        elif text == "(" and texts[at + 1] in _POINTERS and sure and c.partners[at] > 0:
+        elif text == "(" and texts[at + 1] in _POINTERS and sure and _holds_declarator(c, at):
             at = c.partners[at] + 1
             if texts[at] == "(" and c.partners[at] > 0:
                 at = c.partners[at] + 1
         else:
             return (at, sure)
+
+
+def _holds_declarator(c: Cursor, opener: int) -> bool:
+    """Whether the parentheses have only a declarator in them, as `(*)`, `(&x)[3]` and `(*f(int))`:
+    `T(&x, 1)` makes an object."""
+    texts, close, at = c.texts, c.partners[opener], opener + 1
+    while texts[at] in _POINTERS or texts[at] in CV_WORDS or texts[at] in RESTRICT_WORDS:
+        at += 1
+    at += texts[at] == "..."
+    at += c.kinds[at] == IDENTIFIER
+    while texts[at] in ("[", "(") and c.partners[at] > 0:
+        at = c.partners[at] + 1
+    return at == close
 
 
 def cast_follows(c: Cursor) -> bool:

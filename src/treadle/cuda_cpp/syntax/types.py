@@ -206,6 +206,8 @@ def type_name(c: Cursor) -> tree.TypeTree:
     if c.texts[c.index] not in _DECLARATOR_STARTS:
         return found.type
     result = declarators.declarator(c, found.type, abstract=True)
+    if result.pack and c.texts[c.index - 1] == "...":
+        c.index -= 1  # `T &...` in a list, whose expansion is the list's
     if result.function is not None:
         return tree.FunctionType(result.type, result.function.parameters, found.span)
     return result.type

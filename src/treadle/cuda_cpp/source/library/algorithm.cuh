@@ -1,14 +1,58 @@
-// <algorithm> and <numeric>, for one thread: iterators are pointers, or classes like them.
+// <algorithm>, for one thread: iterators are pointers, or classes like them.
 #pragma once
 #include <utility>
+#include <iterator>
+#include <sorting.cuh>
 namespace std {
 
 template <class T> __host__ __device__ constexpr const T &clamp(const T &x, const T &low, const T &high) {
     return x < low ? low : high < x ? high : x;
 }
-template <class I, class F> __host__ __device__ void for_each(I first, I last, F f) {
+template <class T, class Less>
+__host__ __device__ constexpr const T &clamp(const T &x, const T &low, const T &high, Less less) {
+    return less(x, low) ? low : less(high, x) ? high : x;
+}
+// Of two values min and max are built in. These take values, so that no variable needs an address.
+template <class T, class Less> __host__ __device__ constexpr T min(T a, T b, Less less) { return less(b, a) ? b : a; }
+template <class T, class Less> __host__ __device__ constexpr T max(T a, T b, Less less) { return less(a, b) ? b : a; }
+template <class T> __host__ __device__ constexpr T min(initializer_list<T> values) { return *min_element(values.begin(), values.end()); }
+template <class T> __host__ __device__ constexpr T max(initializer_list<T> values) { return *max_element(values.begin(), values.end()); }
+template <class T, class Less> __host__ __device__ constexpr T min(initializer_list<T> values, Less less) {
+    return *min_element(values.begin(), values.end(), less);
+}
+template <class T, class Less> __host__ __device__ constexpr T max(initializer_list<T> values, Less less) {
+    return *max_element(values.begin(), values.end(), less);
+}
+template <class T> __host__ __device__ constexpr pair<T, T> minmax(const T &a, const T &b) {
+    return b < a ? pair<T, T>(b, a) : pair<T, T>(a, b);
+}
+template <class T, class Less> __host__ __device__ constexpr pair<T, T> minmax(const T &a, const T &b, Less less) {
+    return less(b, a) ? pair<T, T>(b, a) : pair<T, T>(a, b);
+}
+template <class T> __host__ __device__ constexpr pair<T, T> minmax(initializer_list<T> values) {
+    return pair<T, T>(min(values), max(values));
+}
+
+// --- changing a range ----------------------------------------------------------------------------
+
+template <class I, class F> __host__ __device__ F for_each(I first, I last, F f) {
     for (; first != last; ++first)
         f(*first);
+    return f;
+}
+template <class I, class N, class F> __host__ __device__ I for_each_n(I first, N count, F f) {
+    for (; count > 0; --count, ++first)
+        f(*first);
+    return first;
+}
+template <class I, class F> __host__ __device__ void generate(I first, I last, F f) {
+    for (; first != last; ++first)
+        *first = f();
+}
+template <class I, class N, class F> __host__ __device__ I generate_n(I first, N count, F f) {
+    for (; count > 0; --count, ++first)
+        *first = f();
+    return first;
 }
 template <class I, class T> __host__ __device__ void fill(I first, I last, const T &value) {
     for (; first != last; ++first)
@@ -18,10 +62,6 @@ template <class I, class N, class T> __host__ __device__ I fill_n(I first, N cou
     for (; count > 0; --count, ++first)
         *first = value;
     return first;
-}
-template <class I, class T> __host__ __device__ void iota(I first, I last, T value) {
-    for (; first != last; ++first, ++value)
-        *first = value;
 }
 template <class I, class O> __host__ __device__ O copy(I first, I last, O to) {
     for (; first != last; ++first, ++to)
@@ -52,11 +92,166 @@ __host__ __device__ O transform(I first, I last, J other, O to, F f) {
         *to = f(*first, *other);
     return to;
 }
+template <class I, class O> __host__ __device__ O copy_backward(I first, I last, O end) {
+    while (first != last)
+        *--end = *--last;
+    return end;
+}
+template <class I, class O> __host__ __device__ O move(I first, I last, O to) {
+    for (; first != last; ++first, ++to)
+        *to = move(*first);
+    return to;
+}
+template <class I, class O> __host__ __device__ O move_backward(I first, I last, O end) {
+    while (first != last)
+        *--end = move(*--last);
+    return end;
+}
+template <class I, class J> __host__ __device__ void iter_swap(I a, J b) { std::swap(*a, *b); }
+template <class I, class J> __host__ __device__ J swap_ranges(I first, I last, J other) {
+    for (; first != last; ++first, ++other)
+        std::swap(*first, *other);
+    return other;
+}
+template <class I, class T> __host__ __device__ void replace(I first, I last, const T &old, const T &value) {
+    for (; first != last; ++first)
+        if (*first == old)
+            *first = value;
+}
+template <class I, class P, class T> __host__ __device__ void replace_if(I first, I last, P holds, const T &value) {
+    for (; first != last; ++first)
+        if (holds(*first))
+            *first = value;
+}
+template <class I, class O, class T>
+__host__ __device__ O replace_copy(I first, I last, O to, const T &old, const T &value) {
+    for (; first != last; ++first, ++to)
+        if (*first == old)
+            *to = value;
+        else
+            *to = *first;
+    return to;
+}
+template <class I, class O, class P, class T>
+__host__ __device__ O replace_copy_if(I first, I last, O to, P holds, const T &value) {
+    for (; first != last; ++first, ++to)
+        if (holds(*first))
+            *to = value;
+        else
+            *to = *first;
+    return to;
+}
+template <class I, class O> __host__ __device__ O reverse_copy(I first, I last, O to) {
+    for (; first != last; ++to)
+        *to = *--last;
+    return to;
+}
 template <class I> __host__ __device__ void reverse(I first, I last) {
     for (int left = 0, right = (int)(last - first) - 1; left < right; ++left, --right) {
         std::swap(first[left], first[right]);
     }
 }
+// By three reversals, which need no other memory.
+template <class I> __host__ __device__ I rotate(I first, I middle, I last) {
+    reverse(first, middle);
+    reverse(middle, last);
+    reverse(first, last);
+    return first + (last - middle);
+}
+template <class I, class O> __host__ __device__ O rotate_copy(I first, I middle, I last, O to) {
+    return copy(first, middle, copy(middle, last, to));
+}
+template <class I, class Same> __host__ __device__ I unique(I first, I last, Same same) {
+    int size = (int)(last - first), kept = size > 0;
+    for (int i = 1; i < size; ++i)
+        if (!same(first[kept - 1], first[i])) {
+            first[kept] = first[i];
+            ++kept;
+        }
+    return first + kept;
+}
+template <class I> __host__ __device__ I unique(I first, I last) { return unique(first, last, __treadle_equal()); }
+template <class I, class O> __host__ __device__ O unique_copy(I first, I last, O to) {
+    int size = (int)(last - first);
+    for (int i = 0; i < size; ++i)
+        if (i == 0 || !(first[i - 1] == first[i])) {
+            *to = first[i];
+            ++to;
+        }
+    return to;
+}
+template <class I, class P> __host__ __device__ I remove_if(I first, I last, P holds) {
+    int size = (int)(last - first), kept = 0;
+    for (int i = 0; i < size; ++i)
+        if (!holds(first[i])) {
+            first[kept] = first[i];
+            ++kept;
+        }
+    return first + kept;
+}
+template <class I, class T> __host__ __device__ I remove(I first, I last, const T &value) {
+    int size = (int)(last - first), kept = 0;
+    for (int i = 0; i < size; ++i)
+        if (!(first[i] == value)) {
+            first[kept] = first[i];
+            ++kept;
+        }
+    return first + kept;
+}
+template <class I, class O, class T> __host__ __device__ O remove_copy(I first, I last, O to, const T &value) {
+    for (; first != last; ++first)
+        if (!(*first == value)) {
+            *to = *first;
+            ++to;
+        }
+    return to;
+}
+template <class I, class O, class P> __host__ __device__ O remove_copy_if(I first, I last, O to, P holds) {
+    for (; first != last; ++first)
+        if (!holds(*first)) {
+            *to = *first;
+            ++to;
+        }
+    return to;
+}
+template <class I, class P> __host__ __device__ I partition(I first, I last, P holds) {
+    for (; first != last; ++first)
+        if (!holds(*first)) {
+            do {
+                if (--last == first)
+                    return first;
+            } while (!holds(*last));
+            std::swap(*first, *last);
+        }
+    return first;
+}
+// Those that hold move forward past the others, which keep their order.
+template <class I, class P> __host__ __device__ I stable_partition(I first, I last, P holds) {
+    int size = (int)(last - first), kept = 0;
+    for (int i = 0; i < size; ++i)
+        if (holds(first[i])) {
+            auto value = first[i];
+            for (int to = i; to > kept; --to)
+                first[to] = first[to - 1];
+            first[kept] = value;
+            ++kept;
+        }
+    return first + kept;
+}
+template <class I, class O, class P, class Q>
+__host__ __device__ pair<O, Q> partition_copy(I first, I last, O to, Q others, P holds) {
+    for (; first != last; ++first)
+        if (holds(*first)) {
+            *to = *first;
+            ++to;
+        } else {
+            *others = *first;
+            ++others;
+        }
+    return pair<O, Q>(to, others);
+}
+
+// --- questions about a range ---------------------------------------------------------------------
 
 template <class I, class T> __host__ __device__ I find(I first, I last, const T &value) {
     while (first != last && !(*first == value))
@@ -97,11 +292,109 @@ template <class I, class P> __host__ __device__ bool all_of(I first, I last, P h
 template <class I, class P> __host__ __device__ bool none_of(I first, I last, P holds) {
     return !any_of(first, last, holds);
 }
-template <class I, class J> __host__ __device__ bool equal(I first, I last, J other) {
+template <class I, class P> __host__ __device__ I find_if_not(I first, I last, P holds) {
+    while (first != last && holds(*first))
+        ++first;
+    return first;
+}
+template <class I, class J> __host__ __device__ I find_first_of(I first, I last, J from, J to) {
+    for (; first != last; ++first)
+        if (find(from, to, *first) != to)
+            return first;
+    return last;
+}
+template <class I, class Same> __host__ __device__ I adjacent_find(I first, I last, Same same) {
+    int size = (int)(last - first);
+    for (int i = 1; i < size; ++i)
+        if (same(first[i - 1], first[i]))
+            return first + (i - 1);
+    return last;
+}
+template <class I> __host__ __device__ I adjacent_find(I first, I last) { return adjacent_find(first, last, __treadle_equal()); }
+template <class I, class J> __host__ __device__ I search(I first, I last, J from, J to) {
+    int size = (int)(last - first), wanted = (int)(to - from);
+    for (int i = 0; i + wanted <= size; ++i)
+        if (equal(from, to, first + i))
+            return first + i;
+    return last;
+}
+template <class I, class J> __host__ __device__ I find_end(I first, I last, J from, J to) {
+    int size = (int)(last - first), wanted = (int)(to - from);
+    for (int i = size - wanted; wanted > 0 && i >= 0; --i)
+        if (equal(from, to, first + i))
+            return first + i;
+    return last;
+}
+template <class I, class N, class T> __host__ __device__ I search_n(I first, I last, N count, const T &value) {
+    int size = (int)(last - first), run = 0;
+    for (int i = 0; i < size; ++i) {
+        if (run >= (int)count)
+            break;
+        run = first[i] == value ? run + 1 : 0;
+        if (run >= (int)count)
+            return first + (i + 1 - run);
+    }
+    return count <= 0 ? first : last;
+}
+template <class I, class J, class Same> __host__ __device__ bool __treadle_equal_ranges(I first, I last, J other, Same same) {
     for (; first != last; ++first, ++other)
-        if (!(*first == *other))
+        if (!same(*first, *other))
             return false;
     return true;
+}
+template <class I, class J> __host__ __device__ bool equal(I first, I last, J other) {
+    return __treadle_equal_ranges(first, last, other, __treadle_equal());
+}
+// The fourth argument is a predicate, or the end of the second range.
+template <class I, class J, class K> __host__ __device__ bool equal(I first, I last, J other, K more) {
+    if constexpr (is_same_v<J, K>)
+        return last - first == more - other && __treadle_equal_ranges(first, last, other, __treadle_equal());
+    else
+        return __treadle_equal_ranges(first, last, other, more);
+}
+template <class I, class J, class Same> __host__ __device__ bool equal(I first, I last, J other, J end, Same same) {
+    return last - first == end - other && __treadle_equal_ranges(first, last, other, same);
+}
+template <class I, class J> __host__ __device__ pair<I, J> mismatch(I first, I last, J other) {
+    for (; first != last && *first == *other; ++first)
+        ++other;
+    return pair<I, J>(first, other);
+}
+template <class I, class J, class Less>
+__host__ __device__ bool lexicographical_compare(I first, I last, J other, J end, Less less) {
+    for (; first != last && other != end; ++first, ++other) {
+        if (less(*first, *other))
+            return true;
+        if (less(*other, *first))
+            return false;
+    }
+    return first == last && other != end;
+}
+template <class I, class J> __host__ __device__ bool lexicographical_compare(I first, I last, J other, J end) {
+    return lexicographical_compare(first, last, other, end, __treadle_less());
+}
+template <class I, class J> __host__ __device__ bool is_permutation(I first, I last, J other) {
+    int size = (int)(last - first);
+    for (int i = 0; i < size; ++i)
+        if (count(first, last, first[i]) != count(other, other + size, first[i]))
+            return false;
+    return true;
+}
+template <class I, class P> __host__ __device__ bool is_partitioned(I first, I last, P holds) {
+    return none_of(find_if_not(first, last, holds), last, holds);
+}
+template <class I, class Less> __host__ __device__ pair<I, I> minmax_element(I first, I last, Less less) {
+    I least = first, most = first;
+    for (; first != last; ++first) {
+        if (less(*first, *least))
+            least = first;
+        if (!less(*first, *most))
+            most = first;
+    }
+    return pair<I, I>(least, most);
+}
+template <class I> __host__ __device__ pair<I, I> minmax_element(I first, I last) {
+    return minmax_element(first, last, __treadle_less());
 }
 template <class I, class Less> __host__ __device__ I max_element(I first, I last, Less less) {
     I best = first;
@@ -130,150 +423,6 @@ template <class I> __host__ __device__ I min_element(I first, I last) {
         if (*first < *best)
             best = first;
     return best;
-}
-
-template <class I, class T> __host__ __device__ I lower_bound(I first, I last, const T &value) {
-    int low = 0, high = (int)(last - first);
-    while (low < high) {
-        int middle = (low + high) / 2;
-        if (first[middle] < value)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return first + low;
-}
-template <class I, class T> __host__ __device__ I upper_bound(I first, I last, const T &value) {
-    int low = 0, high = (int)(last - first);
-    while (low < high) {
-        int middle = (low + high) / 2;
-        if (value < first[middle])
-            high = middle;
-        else
-            low = middle + 1;
-    }
-    return first + low;
-}
-template <class I, class T> __host__ __device__ bool binary_search(I first, I last, const T &value) {
-    I found = lower_bound(first, last, value);
-    return found != last && !(value < *found);
-}
-
-// By insertion, which is stable: one thread has few elements.
-template <class I, class Less> __host__ __device__ void stable_sort(I first, I last, Less less) {
-    int size = (int)(last - first);
-    for (int i = 1; i < size; ++i) {
-        auto value = first[i];
-        int to = i;
-        for (; to > 0 && less(value, first[to - 1]); --to)
-            first[to] = first[to - 1];
-        first[to] = value;
-    }
-}
-template <class I> __host__ __device__ void stable_sort(I first, I last) {
-    int size = (int)(last - first);
-    for (int i = 1; i < size; ++i) {
-        auto value = first[i];
-        int to = i;
-        for (; to > 0 && value < first[to - 1]; --to)
-            first[to] = first[to - 1];
-        first[to] = value;
-    }
-}
-// By heaps, so that long ranges take n log n.
-template <class I, class Less> __host__ __device__ void __treadle_sift(I first, int at, int size, Less less) {
-    auto value = first[at];
-    for (int child = 2 * at + 1; child < size; child = 2 * at + 1) {
-        if (child + 1 < size && less(first[child], first[child + 1]))
-            ++child;
-        if (!less(value, first[child]))
-            break;
-        first[at] = first[child];
-        at = child;
-    }
-    first[at] = value;
-}
-template <class I, class Less> __host__ __device__ void sort(I first, I last, Less less) {
-    int size = (int)(last - first);
-    for (int at = size / 2 - 1; at >= 0; --at)
-        __treadle_sift(first, at, size, less);
-    for (int end = size - 1; end > 0; --end) {
-        auto value = first[0];
-        first[0] = first[end];
-        first[end] = value;
-        __treadle_sift(first, 0, end, less);
-    }
-}
-struct __treadle_less {
-    template <class A, class B> __host__ __device__ bool operator()(const A &x, const B &y) const {
-        return x < y;
-    }
-};
-template <class I> __host__ __device__ void sort(I first, I last) { sort(first, last, __treadle_less()); }
-template <class I> __host__ __device__ bool is_sorted(I first, I last) {
-    int size = (int)(last - first);
-    for (int i = 1; i < size; ++i)
-        if (first[i] < first[i - 1])
-            return false;
-    return true;
-}
-template <class I> __host__ __device__ I unique(I first, I last) {
-    int size = (int)(last - first), kept = size > 0;
-    for (int i = 1; i < size; ++i)
-        if (!(first[i] == first[kept - 1])) {
-            first[kept] = first[i];
-            ++kept;
-        }
-    return first + kept;
-}
-template <class I, class P> __host__ __device__ I remove_if(I first, I last, P holds) {
-    int size = (int)(last - first), kept = 0;
-    for (int i = 0; i < size; ++i)
-        if (!holds(first[i])) {
-            first[kept] = first[i];
-            ++kept;
-        }
-    return first + kept;
-}
-
-template <class I, class T> __host__ __device__ T accumulate(I first, I last, T sum) {
-    for (; first != last; ++first)
-        sum = sum + *first;
-    return sum;
-}
-template <class I, class T, class F> __host__ __device__ T accumulate(I first, I last, T sum, F f) {
-    for (; first != last; ++first)
-        sum = f(sum, *first);
-    return sum;
-}
-template <class I, class J, class T>
-__host__ __device__ T inner_product(I first, I last, J other, T sum) {
-    for (; first != last; ++first, ++other)
-        sum = sum + *first * *other;
-    return sum;
-}
-template <class I, class O> __host__ __device__ O partial_sum(I first, I last, O to) {
-    if (first == last)
-        return to;
-    auto sum = *first;
-    *to = sum;
-    for (++first, ++to; first != last; ++first, ++to) {
-        sum = sum + *first;
-        *to = sum;
-    }
-    return to;
-}
-template <class T> __host__ __device__ constexpr T gcd(T a, T b) {
-    while (b != 0) {
-        T rest = a % b;
-        a = b;
-        b = rest;
-    }
-    return a < 0 ? -a : a;
-}
-template <class T> __host__ __device__ constexpr T lcm(T a, T b) {
-    T product = a == 0 ? (T)0 : a / gcd(a, b) * b;
-    return product < 0 ? -product : product;
 }
 
 }  // namespace std

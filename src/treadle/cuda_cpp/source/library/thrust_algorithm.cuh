@@ -1,9 +1,11 @@
 // Thrust in device code: algorithms of one thread (thrust::seq), which are those of <algorithm>.
 #pragma once
 #include <algorithm>
+#include <numeric>
 namespace thrust {
 
 enum __treadle_policy { seq, device, host };
+using std::adjacent_difference;
 using std::all_of;
 using std::any_of;
 using std::binary_search;
@@ -13,23 +15,46 @@ using std::copy_n;
 using std::count;
 using std::count_if;
 using std::equal;
+using std::equal_range;
 using std::fill;
 using std::fill_n;
 using std::find;
 using std::find_if;
+using std::find_if_not;
 using std::for_each;
+using std::for_each_n;
+using std::generate;
 using std::inner_product;
+using std::is_partitioned;
 using std::is_sorted;
+using std::is_sorted_until;
 using std::lower_bound;
 using std::max_element;
+using std::merge;
 using std::min_element;
+using std::minmax_element;
+using std::mismatch;
 using std::none_of;
+using std::partition;
+using std::remove;
+using std::remove_copy;
+using std::remove_copy_if;
 using std::remove_if;
+using std::replace;
+using std::replace_if;
 using std::reverse;
+using std::reverse_copy;
+using std::set_difference;
+using std::set_intersection;
+using std::set_symmetric_difference;
+using std::set_union;
 using std::sort;
+using std::stable_partition;
 using std::stable_sort;
+using std::swap_ranges;
 using std::transform;
 using std::unique;
+using std::unique_copy;
 using std::upper_bound;
 template <class T> struct device_ptr {
     T *at;

@@ -74,6 +74,22 @@ template <class E> __host__ __device__ constexpr __treadle_underlying_type<E> to
     return static_cast<__treadle_underlying_type<E>>(e);
 }
 
+// A reference that is assigned as a whole; also in <functional>.
+template <class T> struct reference_wrapper {
+    typedef T type;
+    T *__treadle_at;
+    __host__ __device__ constexpr reference_wrapper(T &x) : __treadle_at(&x) {}
+    __host__ __device__ constexpr operator T &() const { return *__treadle_at; }
+    __host__ __device__ constexpr T &get() const { return *__treadle_at; }
+    template <class... A> __host__ __device__ constexpr auto operator()(A &&...a) const -> decltype(auto) {
+        return (*__treadle_at)(forward<A>(a)...);
+    }
+};
+template <class T> __host__ __device__ constexpr reference_wrapper<T> ref(T &x) { return reference_wrapper<T>(x); }
+template <class T> __host__ __device__ constexpr reference_wrapper<const T> cref(const T &x) {
+    return reference_wrapper<const T>(x);
+}
+
 // The numbers 0, 1, …, N - 1 as a pack.
 template <class T, T... I> struct integer_sequence {
     typedef T value_type;
@@ -154,19 +170,15 @@ template <class A, class B> struct tuple_element<1, pair<A, B>> { typedef B type
 template <size_t i, class T> using tuple_element_t = typename tuple_element<i, T>::type;
 template <class T> constexpr size_t tuple_size_v = tuple_size<T>::value;
 
+// Functions with one return, so that they may refer to pointers.
+template <size_t i> struct __treadle_of_pair;
+template <> struct __treadle_of_pair<0> { template <class P> __host__ __device__ static constexpr auto &of(P &p) { return p.first; } };
+template <> struct __treadle_of_pair<1> { template <class P> __host__ __device__ static constexpr auto &of(P &p) { return p.second; } };
 template <size_t i, class A, class B>
-__host__ __device__ constexpr tuple_element_t<i, pair<A, B>> &get(pair<A, B> &p) {
-    if constexpr (i == 0)
-        return p.first;
-    else
-        return p.second;
-}
+__host__ __device__ constexpr tuple_element_t<i, pair<A, B>> &get(pair<A, B> &p) { return __treadle_of_pair<i>::of(p); }
 template <size_t i, class A, class B>
 __host__ __device__ constexpr const tuple_element_t<i, pair<A, B>> &get(const pair<A, B> &p) {
-    if constexpr (i == 0)
-        return p.first;
-    else
-        return p.second;
+    return __treadle_of_pair<i>::of(p);
 }
 
 }  // namespace std
