@@ -142,6 +142,17 @@ def test_declarations(source, place, words):
         ('asm("mov.b64 %0, 1;" : "=l"(x[0]));', 'constraint "l" is for integers of 64 bits'),
         ('asm("mov.f32 %0, %1;" : "=f"(y[0]) : "f"(1.0));', "is double"),
         ('asm("mov.b32 %0, %2;" : "=r"(x[0]) : "r"(1));', "names the operand %2"),
+        ('asm("mov.b32 %0, 1;" : "r"(x[0]));', 'has the constraint "=r", or "+r" if it is read'),
+        ('asm("mov.b32 %0, %1;" : "=r"(x[0]) : "=r"(x[1]));', "an input of asm has the constr"),
+        ('asm("mov.b32 %0, %1;" : "=r"(x[0]) : "m"(x[1]));', '"m" of asm is none of CUDA\'s'),
+        ('asm("mov.b32 %0, 1;" : "=n"(x[0]));', "for constants, which cannot be outputs"),
+        ('asm("mov.b32 %0, %1;" : "=r"(x[0]) : "n"(x[1] + (int)l));', "and l is a variable"),
+        ('asm("mov.b32 %0, %1;" : "=r"(x[0]) : "n"(1.5f));', "must be an integer, not 1.5"),
+        ("asm(x);", "the text of asm is a string literal"),
+        ("if (l) goto none; x[0] = 1;", "the function has no label none"),
+        ("on: auto f = [] { goto on; }; f();", "the function has no label on"),
+        ("on: x[0] = 1; on: x[1] = 1;", "the function has a label on already, in line 2"),
+        ("mutable int a = 1; x[0] = a;", "a is mutable, which only members of classes are"),
     ],
 )
 def test_names_and_operands(body, words):

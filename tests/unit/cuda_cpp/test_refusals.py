@@ -38,7 +38,7 @@ DERIVED = "struct A { int a; }; struct B : A { };"
 # A name, the code, and words of the message: what it is, why, and what to do instead.
 CONSTRUCTS = [
     ("goto into a block", kernel("/**/goto in; if (n) { in: x[0] = 1; }"),
-     "goto in leads into a block, .*: put the label in a block around the goto"),
+     "goto in leads into a block: put the label in a block around the goto"),
     ("goto back over an object",
      kernel("again: D d; if (n) /**/goto again;", "struct D { __device__ ~D() { clock(); } };"),
      "goto again leads back over an object that ends by code of its class: use a loop"),

@@ -10,8 +10,14 @@ import pytest
 
 import treadle as td
 from tests.support.ill_formed import ILL_FORMED, NOT_FOR_GXX, PRELUDE, WELL_FORMED
+from tests.support.ill_formed_declarations import (
+    ILL_FORMED_DECLARATIONS,
+    WELL_FORMED_DECLARATIONS,
+)
 from treadle.core.errors import CompileErrors
 
+_ILL_FORMED = ILL_FORMED + ILL_FORMED_DECLARATIONS
+_WELL_FORMED = WELL_FORMED + WELL_FORMED_DECLARATIONS
 SHIM = Path(__file__).parents[2] / "support" / "ill_formed_shim.h"
 
 
@@ -35,32 +41,32 @@ def _joined(rows) -> tuple[str, dict[int, int]]:
 def _refused_by_gxx(text: str, path: Path) -> set[int]:
     """The lines with errors."""
     path.write_text(f'#include "{SHIM}"\n#line 1 "rows.cpp"\n{text}')
-    command = ["g++", "-std=c++17", "-fsyntax-only", "-w", "-fmax-errors=0", str(path)]
+    command = ["g++", "-std=c++20", "-fsyntax-only", "-w", "-fmax-errors=0", str(path)]
     said = subprocess.run(command, capture_output=True, text=True).stderr
     return {int(line) for line in re.findall(r"rows\.cpp:(\d+):\d+: error", said)}
 
 
 def test_each_of_a_table(tmp_path):
-    text, owner = _joined(ILL_FORMED)
+    text, owner = _joined(_ILL_FORMED)
     with pytest.raises(CompileErrors) as caught:
         td.cuda_module(text)
-    said: dict[int, list[str]] = {number: [] for number in range(len(ILL_FORMED))}
+    said: dict[int, list[str]] = {number: [] for number in range(len(_ILL_FORMED))}
     for error in caught.value.errors:
         said[owner[error.line]].append(error.message)
-    for number, (declarations, body, words) in enumerate(ILL_FORMED):
+    for number, (declarations, body, words) in enumerate(_ILL_FORMED):
         assert any(re.search(words, one) for one in said[number]), (
             declarations,
             body,
             said[number],
         )
     refused = {owner[line] for line in _refused_by_gxx(text, tmp_path / "ill_formed.cpp")}
-    taken = {ILL_FORMED[one][:2] for one in range(len(ILL_FORMED)) if one not in refused}
+    taken = {_ILL_FORMED[one][:2] for one in range(len(_ILL_FORMED)) if one not in refused}
     assert taken == NOT_FOR_GXX  # so that no row is in the table for nothing
 
 
 @pytest.mark.filterwarnings("ignore::treadle.core.errors.CompileWarning")
 def test_what_is_like_these(tmp_path):
-    text, _ = _joined(WELL_FORMED)
+    text, _ = _joined(_WELL_FORMED)
     assert not _refused_by_gxx(text, tmp_path / "well_formed.cpp")
     td.cuda_module(text)
 

@@ -328,18 +328,8 @@ def _result(cx: Context, declaration: tree.FunctionDeclaration) -> CppType | Non
 
 def _check_defaults(cx: Context, declaration: tree.FunctionDeclaration) -> None:
     """Check the default arguments."""
-    earlier = None
-    for parameter in declaration.parameters:
-        if parameter.default is None:
-            if earlier is not None and not parameter.pack:
-                raise cx.wrong(
-                    f"{parameter.name or 'a parameter'} needs a default argument, as "
-                    f"{earlier.name or 'one'} before it has one",
-                    parameter.span,
-                )
-            continue
-        earlier = parameter
-        if isinstance(parameter.default, tree.InitializerList) or cx.is_in_template():
+    for parameter in () if cx.is_in_template() else declaration.parameters:
+        if parameter.default is None or isinstance(parameter.default, tree.InitializerList):
             continue
         type = resolve(cx, parameter.type)
         convert(cx, lower(cx, parameter.default), _of(type), parameter.default.span)

@@ -201,7 +201,7 @@ def _make(
     home.names["<class>"] = type
     home.names.setdefault(declaration.name, TypeEntity(type))
     _own_methods(cx, declaration, scope, home, type, template)
-    if any(map(is_polymorphic, bases)) or any(map(_says_override, declaration.members)):
+    if any(map(is_polymorphic, bases)) or any(map(_must_override, declaration.members)):
         refuse_wrong_overriders(cx, type)
     _add_used(cx, declaration, home)
     for member in declaration.members:
@@ -290,8 +290,11 @@ def _is_virtual(member: tree.Declaration) -> bool:
     return isinstance(member, tree.FunctionDeclaration) and "virtual" in member.specifiers
 
 
-def _says_override(member: tree.Declaration) -> bool:
-    return isinstance(member, tree.FunctionDeclaration) and "override" in member.specifiers
+def _must_override(member: tree.Declaration) -> bool:
+    return isinstance(member, tree.FunctionDeclaration) and (
+        "override" in member.specifiers
+        or (member.note == "pure" and "virtual" not in member.specifiers)
+    )
 
 
 def _is_field(member: tree.Declaration) -> bool:

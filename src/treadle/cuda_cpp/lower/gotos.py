@@ -42,8 +42,7 @@ def lower_goto(cx: Context, node: tree.Goto) -> None:
     found = next((one for one in reversed(cx.labels) if node.label in one.numbers), None)
     if found is None:
         raise cx.error(
-            f"goto {node.label} leads into a block, or to no label of this function: put the label "
-            "in a block around the goto",
+            f"goto {node.label} leads into a block: put the label in a block around the goto",
             node.span,
         )
     to = found.numbers[node.label]
@@ -69,8 +68,6 @@ def lower_sections(cx: Context, body: Sequence[tree.Statement], span: Span) -> N
     numbers: dict[str, int] = {}
     for one in body:
         if isinstance(one, tree.Label):
-            if one.name in numbers:
-                raise cx.error(f"the label {one.name} is in this block already", one.span)
             if sections[-1]:
                 sections.append([])
             numbers[one.name] = len(sections) - 1

@@ -14,7 +14,7 @@ from treadle.core.source import Span
 from treadle.cuda_cpp.lower.arithmetic import constant
 from treadle.cuda_cpp.lower.context import Context
 from treadle.cuda_cpp.lower.conversions import derives, without_const
-from treadle.cuda_cpp.lower.names import resolve, resolved_parameter
+from treadle.cuda_cpp.lower.names import is_auto, resolve, resolved_parameter
 from treadle.cuda_cpp.lower.objects import store
 from treadle.cuda_cpp.lower.special_members import TABLE, is_polymorphic
 from treadle.cuda_cpp.lower.values import Value
@@ -30,6 +30,9 @@ from treadle.cuda_cpp.semantics.types import (
     ClassType,
     CppType,
     NoLayout,
+    Pointer,
+    Reference,
+    Void,
     all_fields,
     innermost,
     ir_type,
@@ -152,6 +155,18 @@ def refuse_wrong_overriders(cx: Context, type: ClassType) -> None:
         except (CompileError, NoLayout):  # a type of the host's library
             continue
         name = declaration.name.text
+        if base is None and declaration.note == "pure" and "virtual" not in declaration.specifiers:
+            raise cx.wrong(
+                f"{name} is pure (= 0), and not virtual: write virtual before it", declaration.span
+            )
+        if base is not None and "static" in declaration.specifiers:
+            raise cx.wrong(
+                f"{name} is static, and has the name and parameters of a virtual function of "
+                f"{base.owner}: leave out static, or give it another name",
+                declaration.span,
+            )
+        if base is not None:
+            _refuse_other_result(cx, method, base)
         if base is None and "override" in declaration.specifiers:
             raise cx.wrong(
                 f"{name} is declared override, and no base of {type} has such a virtual function: "
@@ -163,6 +178,45 @@ def refuse_wrong_overriders(cx: Context, type: ClassType) -> None:
                 f"{name} of {type} overrides a function that is final in {base.owner}",
                 declaration.span,
             )
+
+
+def _refuse_other_result(cx: Context, method: Overload, base: Overload) -> None:
+    """CompileError for a function whose result is not that of the function that it overrides, nor
+    a pointer or reference to a class derived from what that points to."""
+    try:
+        mine, theirs = _result(cx, method), _result(cx, base)
+    except (CompileError, NoLayout):  # a type of the host's library
+        return
+    if mine is None or theirs is None or _may_replace(mine, theirs):
+        return
+    raise cx.wrong(
+        f"{method.declaration.name.text} returns {mine}, and the virtual function of {base.owner} "
+        f"that it overrides returns {theirs}: give both one type",
+        method.declaration.span,
+    )
+
+
+def _result(cx: Context, method: Overload) -> CppType | None:
+    """The type that a function returns; None if it is deduced."""
+    written = method.declaration.result
+    if written is None or is_auto(written):
+        return None
+    with cx.in_scope(method.scope):
+        return resolve(cx, written)
+
+
+def _may_replace(mine: CppType, theirs: CppType) -> bool:
+    """Whether a function with this result may override one with that: the same type, or covariant
+    ones. What is not known of a class that is not complete may be so."""
+    if not isinstance(mine, (Pointer, Reference)) or type(mine) is not type(theirs):
+        return mine == theirs
+    assert isinstance(theirs, (Pointer, Reference))
+    own, other = mine.to, theirs.to
+    if not isinstance(own, ClassType) or not isinstance(other, ClassType):
+        return mine == theirs or Void in (type(own), type(other)) or str(mine) == str(theirs)
+    if own.scope is None or other.scope is None:
+        return True
+    return (own == other or derives(own, other)) and (theirs.const or not mine.const)
 
 
 def refuse_abstract(cx: Context, type: CppType, span: Span) -> None:

@@ -48,9 +48,11 @@ from treadle.cuda_cpp.lower.variables import (
     points_to_functions,
     static_name,
 )
+from treadle.cuda_cpp.semantics.conflicts import conflicts
 from treadle.cuda_cpp.semantics.doubtful import doubtful
 from treadle.cuda_cpp.semantics.early_errors import early_errors
 from treadle.cuda_cpp.semantics.ill_formed import IllFormed
+from treadle.cuda_cpp.semantics.malformed import malformed
 from treadle.cuda_cpp.semantics.misplaced import misplaced
 from treadle.cuda_cpp.semantics.misspelled import misspelled
 from treadle.cuda_cpp.semantics.redefinitions import redefinitions
@@ -131,6 +133,8 @@ def read(
     is_surely_none = partial(builtin_names.is_surely_none, read=read.texts)
     wrong = [
         *redefinitions(parsed.unit.declarations),
+        *conflicts(parsed.unit.declarations, file),
+        *malformed(parsed.unit.declarations, file),
         *misplaced(parsed.unit.declarations),
         *early_errors(parsed.uses, headers, builtin_names.is_known, message_of, is_surely_none),
     ]

@@ -17,6 +17,7 @@ from treadle.cuda_cpp.lower.loops import (
     lower_while,
     whole_condition_of,
 )
+from treadle.cuda_cpp.lower.names import constant_integer
 from treadle.cuda_cpp.lower.objects import subscript
 from treadle.cuda_cpp.lower.special_members import members_of
 from treadle.cuda_cpp.lower.storage import declare_object
@@ -247,6 +248,8 @@ _FLOATS = {"f": "float", "d": "double"}
 
 def _check_operand(cx: Context, node: tree.OperandCheck) -> None:
     """CompileError for an operand of `asm` of another type than its constraint's."""
+    if node.constraint == "n" and cx.lowering.checking:
+        constant_integer(cx, node.operand, 'the operand of asm with the constraint "n"')
     type = type_of(cx, node.operand)
     letter = node.constraint
     type = type.to if isinstance(type, Reference) else decay(type)

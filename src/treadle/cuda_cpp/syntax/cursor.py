@@ -83,6 +83,14 @@ class Uses:
         del self.names[mark[0] :], self.calls[mark[1] :]
 
 
+@dataclass(slots=True)
+class Jumps:
+    """The labels of a function, and the gotos to labels."""
+
+    labels: dict[str, Span] = field(default_factory=dict)
+    gotos: list[tree.Goto] = field(default_factory=list)
+
+
 _TemplateParameters = tuple[tree.TemplateParameter, ...] | None
 
 
@@ -156,6 +164,7 @@ class Cursor:
         self._undo: list[tuple[str, str | None]] = []
         self.uses = Uses()
         self.bodies = 0  # of functions, around the next token
+        self.jumps = Jumps()  # of the function around it
         self.began = (0, 0)  # the mark of `uses` at the beginning of the declaration
 
     def _read(self, tokens: Sequence[Token]) -> None:

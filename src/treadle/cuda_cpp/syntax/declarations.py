@@ -21,6 +21,7 @@ from treadle.cuda_cpp.syntax.cursor import (
     TYPE,
     VALUE,
     Cursor,
+    SyntaxProblem,
 )
 from treadle.cuda_cpp.syntax.declspec import Declarator, Specifiers
 from treadle.cuda_cpp.syntax.lookahead import known_as
@@ -217,6 +218,9 @@ def _variable(
     name = qualified_text(declared.name) if declared.name is not None else ""
     into = Specifiers(None, before.words, before.alignment)
     attributes.attributes(c, into)
+    if place != "member" and "mutable" in before.words:
+        message = f"{name} is mutable, which only members of classes are: leave it out"
+        c.report(SyntaxProblem(message, declared.span))
     if name:
         c.declare(name, VALUE if template is None else FUNCTION_TEMPLATE)
     bits = None

@@ -104,7 +104,7 @@ def _body(c: Cursor) -> tree.Compound:
     classes, c.class_names = c.class_names, []
     c.bodies += 1
     try:
-        return statements.block(c, "the function's body")
+        return statements.function_body(c, "the function's body")
     finally:
         c.class_names = classes
         c.bodies -= 1

@@ -38,10 +38,14 @@ _TYPES: dict[str, tree.TypeTree] = {
 }
 
 
+_LETTERS = ("h", "r", "q", "l", "f", "d", "n", "C")  # of CUDA's constraints
+
+
 @dataclass(frozen=True, slots=True)
 class _Operand:
     constraint: str
     value: tree.Expression
+    span: Span  # of the constraint
 
 
 def statement(
@@ -64,7 +68,7 @@ def _statement(
 ) -> tree.Statement:
     text = primaries.primary(c) if c.kinds[c.index] == STRING else None
     if not isinstance(text, tree.StringLiteral):
-        raise NotTranslated("its text must be a string literal")
+        raise c.problem('the text of asm is a string literal, such as "membar.gl;"')
     lists: list[list[_Operand]] = []
     while c.index < close and c.texts[c.index] in (":", "::"):
         lists += [[]] * (len(c.texts[c.index]) - 1)
@@ -73,6 +77,7 @@ def _statement(
         if len(lists) > 2:  # the clobbers
             break
     outputs, inputs = [*lists, [], []][:2]
+    _check_constraints(c, outputs, inputs)
     _check_operands(c, text.text, len(outputs) + len(inputs), span)
     found = list(statements(text.text))
     instructions = [one for one in found if isinstance(one, Instruction)]
@@ -110,12 +115,32 @@ def _check_operands(c: Cursor, text: str, count: int, span: Span) -> None:
             return
 
 
+def _check_constraints(c: Cursor, outputs: Sequence[_Operand], inputs: Sequence[_Operand]) -> None:
+    """Report constraints that nvcc does not take."""
+    for one in (*outputs, *inputs):
+        wrong = _wrong_constraint(one.constraint, any(one is each for each in outputs))
+        if wrong:
+            c.report(SyntaxProblem(wrong, one.span))
+
+
+def _wrong_constraint(constraint: str, is_output: bool) -> str:
+    """What is wrong with a constraint, in words; "" if nothing is."""
+    letter = constraint.lstrip("=+&")
+    if len(letter) < 2 and letter not in _LETTERS:
+        return f'the constraint "{constraint}" of asm is none of CUDA\'s: {", ".join(_LETTERS)}'
+    if is_output and constraint == letter:
+        return f'an output of asm has the constraint "={letter}", or "+{letter}" if it is read, too'
+    if is_output and letter in ("n", "C"):
+        return f'the constraint "{letter}" of asm is for constants, which cannot be outputs'
+    if not is_output and constraint != letter:
+        return f'an input of asm has the constraint "{letter}": outputs are before the second colon'
+    return ""
+
+
 def _check_outputs(outputs: Sequence[_Operand], kinds: dict[str, str]) -> None:
-    for place, one in enumerate(outputs):
+    for place in range(len(outputs)):
         if kinds[f"%{place}"] == "address":
             raise NotTranslated(f"%{place} is an address, and cannot be given to a number")
-        if one.constraint[0] not in "=+":
-            raise NotTranslated(f"{one.constraint!r} is not the constraint of an output")
 
 
 def _name(operand: str) -> str:
@@ -220,12 +245,13 @@ def _guard(one: Instruction, r: Registers) -> str:
 def _operands(c: Cursor) -> list[_Operand]:
     found: list[_Operand] = []
     while c.kinds[c.index] == STRING:
+        span = c.span
         constraint = primaries.primary(c)
         c.expect("(", "after the constraint of an operand")
         value = expressions.expression(c)
         c.expect(")", "after the operand")
         written = constraint.text if isinstance(constraint, tree.StringLiteral) else ""
-        found.append(_Operand(written, value))
+        found.append(_Operand(written, value, span))
         if not c.accept(","):
             break
     return found

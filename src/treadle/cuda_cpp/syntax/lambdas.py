@@ -55,7 +55,7 @@ def lambda_expression(c: Cursor) -> tree.Expression:
     outside, c.in_angles = c.in_angles, False
     classes, c.class_names = c.class_names, []
     try:
-        body = statements.block(c, "the body of the lambda")
+        body = statements.function_body(c, "the body of the lambda")
     finally:
         c.class_names = classes
     c.in_angles = outside

@@ -20,7 +20,7 @@ from treadle.cuda_cpp.syntax import (
     tree,
     types,
 )
-from treadle.cuda_cpp.syntax.cursor import VALUE, Cursor, SyntaxProblem
+from treadle.cuda_cpp.syntax.cursor import VALUE, Cursor, Jumps, SyntaxProblem
 from treadle.cuda_cpp.syntax.lookahead import declaration_follows
 
 _UNROLL = re.compile(r"(unroll|nounroll)\b\s*(.*)", re.DOTALL)
@@ -44,6 +44,20 @@ def block(c: Cursor, what: str) -> tree.Compound:
     c.levels -= 1
     c.index = close + 1
     return tree.Compound(tuple(body), c.span_at(opener))
+
+
+def function_body(c: Cursor, what: str) -> tree.Compound:
+    """The body of a function, which has labels of its own."""
+    outer, c.jumps = c.jumps, Jumps()
+    try:
+        body = block(c, what)
+        for one in c.jumps.gotos:
+            if one.label not in c.jumps.labels:
+                message = f"the function has no label {one.label}: write {one.label}: before a"
+                c.report(SyntaxProblem(f"{message} statement of it", one.span))
+    finally:
+        c.jumps = outer
+    return body
 
 
 def _statement_or_error(c: Cursor, close: int) -> tree.Statement | None:
@@ -90,9 +104,7 @@ def statement(c: Cursor) -> tree.Statement:
         attributes.attributes(c)
         return statement(c) if c.texts[c.index] != "[" else expression_statement(c)
     if c.kinds[c.index] == IDENTIFIER and c.texts[c.index + 1] == ":":
-        span = c.span
-        c.index += 2
-        return tree.Label(text, span)
+        return _label(c)
     return simple_statement(c)
 
 
@@ -425,6 +437,16 @@ def _empty(c: Cursor) -> tree.Statement:
     return tree.Compound((), span)
 
 
+def _label(c: Cursor) -> tree.Statement:
+    name, span = c.texts[c.index], c.span
+    first = c.jumps.labels.setdefault(name, span)
+    if first is not span:
+        message = f"the function has a label {name} already, in line {first.line}"
+        c.report(SyntaxProblem(f"{message}: give one another name", span))
+    c.index += 2
+    return tree.Label(name, span)
+
+
 def _goto(c: Cursor) -> tree.Statement:
     span = c.span
     c.index += 1
@@ -435,7 +457,9 @@ def _goto(c: Cursor) -> tree.Statement:
     label = c.texts[c.index]
     c.index += 1
     c.expect_semicolon("'goto'")
-    return tree.Goto(label, span)
+    found = tree.Goto(label, span)
+    c.jumps.gotos.append(found)
+    return found
 
 
 def _asm(c: Cursor) -> tree.Statement:
