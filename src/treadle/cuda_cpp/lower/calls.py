@@ -199,9 +199,14 @@ def _may_be_found_by_arguments(cx: Context, name: Any) -> bool:
     """Whether an unqualified name is not declared here, but in a namespace of the file."""
     if not isinstance(name, tree.Name) or name.scope or cx.scope.find(name.text) is not None:
         return False
+    return is_in_namespaces(cx, name.text)
+
+
+def is_in_namespaces(cx: Context, name: str) -> bool:
+    """Whether a namespace of the file declares a function of this name, or a class a friend."""
     if cx.lowering.in_namespaces is None:
         cx.lowering.in_namespaces = functions_in_namespaces(cx.scope)
-    return name.text in cx.lowering.in_namespaces
+    return name in cx.lowering.in_namespaces
 
 
 def _call_object(cx: Context, function: Value, node: tree.Call) -> Value | None:

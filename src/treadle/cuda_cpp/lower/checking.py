@@ -13,6 +13,7 @@ from typing import Any
 
 from treadle.core.errors import CompileError
 from treadle.core.source import Span
+from treadle.cuda_cpp.lower.class_deduction import placeholder
 from treadle.cuda_cpp.lower.constructors import run_initializers
 from treadle.cuda_cpp.lower.context import (
     Context,
@@ -349,7 +350,8 @@ class _Recovered:
 
     def declare(self, cx: Context, node: tree.VariableDeclaration) -> bool:
         """Declare a variable by its type, if that is known."""
-        if not is_auto(node.type) and not _is_dependent_constant(cx, node):
+        deduced = is_auto(node.type) or placeholder(cx, node.type) is not None
+        if not deduced and not _is_dependent_constant(cx, node):
             try:
                 type = resolve(cx, node.type)
                 made = example_object(cx, node.name, type, node.span, (cx.path, id(node)))

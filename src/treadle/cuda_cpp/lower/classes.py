@@ -535,7 +535,8 @@ def _add_used(cx: Context, declaration: tree.StructDeclaration, home: Scope) -> 
         with cx.in_scope(home):
             base = scope_of(cx, member.name.scope)
         used = None if base is None else base.own(member.name.text)
-        if base is not None and base.name == member.name.text:
+        names = [one.text for one in member.name.scope[-1:]]
+        if base is not None and member.name.text in (base.name, *names):  # `using B::B`
             _inherit_constructors(base, home)
             continue
         if not isinstance(used, Functions):

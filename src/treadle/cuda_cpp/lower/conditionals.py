@@ -64,8 +64,8 @@ from treadle.ir import types as ir
 from treadle.ir.traverse import walk
 
 
-def lower_logical(cx: Context, node: tree.Binary) -> Value:
-    left_value = lower(cx, node.left)
+def lower_logical(cx: Context, node: tree.Binary, left_value: Value) -> Value:
+    """`left && right` and `left || right`, whose left operand is lowered already."""
     left = condition(cx, left_value, node.left.span)
     if isinstance(left, n.Constant) and left.value == (node.op == "||"):
         return Rvalue(left, BOOL)

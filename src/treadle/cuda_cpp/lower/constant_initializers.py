@@ -6,7 +6,8 @@ Elements without an initializer are zero, so the cost of a long array is that of
 from __future__ import annotations
 
 import struct
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,7 +16,7 @@ import numpy as np
 from treadle.core.dtypes import BY_SHORT_NAME
 from treadle.core.source import Span
 from treadle.cuda_cpp.lower.arithmetic import constant, folded
-from treadle.cuda_cpp.lower.constant_evaluation import evaluate_object
+from treadle.cuda_cpp.lower.constant_evaluation import TooLong, evaluate, evaluate_object
 from treadle.cuda_cpp.lower.context import Context
 from treadle.cuda_cpp.lower.conversions import convert, rvalue
 from treadle.cuda_cpp.lower.dispatch import lower, type_of
@@ -113,11 +114,11 @@ class _Image:
         elif isinstance(type, ClassType) and has_bits(type) and not has_constructors(type):
             self._with_bits(type, offset, initializer)
         elif isinstance(type, ClassType) and has_constructors(type) and holds_array(type):
-            with self.cx.separate_block() as emitted:
+            with self._constant_block() as emitted:
                 made = from_list(self.cx, type, initializer, initializer.span)
             self._object(made, type, offset, emitted, initializer.span)
         elif isinstance(type, ClassType) and has_constructors(type):
-            with self.cx.separate_block() as emitted:
+            with self._constant_block() as emitted:
                 value = rvalue(
                     self.cx,
                     from_list(self.cx, type, initializer, initializer.span),
@@ -240,7 +241,7 @@ class _Image:
                 written = _written(constant(number, type.scalar).value, type.scalar)
                 self.made[offset : offset + len(written)] = written
                 return
-        with self.cx.separate_block() as emitted:
+        with self._constant_block() as emitted:
             read = lower(self.cx, node)
             if listed:
                 refuse_narrowing(self.cx, read, type, node.span)
@@ -283,9 +284,13 @@ class _Image:
         self, expression: n.Expression, type: ir.Type, offset: int, emitted: Any, span: Span
     ) -> None:
         """Write a constant, which may have parts, at an offset."""
-        result = folded(expression)
-        if any(not isinstance(statement, n.Declare) for statement in emitted):
-            raise self._unknown(span)
+        result: n.Expression | None = folded(expression)
+        if emitted or not isinstance(result, (n.Constant, n.Construct)):
+            try:
+                functions = self.cx.lowering.functions
+                result = evaluate(emitted, expression, functions, self.cx.memories)
+            except TooLong as reason:
+                raise self.cx.error(f"the initializer {reason}", span) from None
         if isinstance(result, n.Construct):
             for operand, (part, place) in zip(result.operands, _ir_places(type), strict=True):
                 self._constant(operand, part, offset + place, (), span)
@@ -294,6 +299,16 @@ class _Image:
             self.made[offset : offset + len(written)] = written
         else:
             raise self._unknown(span)
+
+    @contextmanager
+    def _constant_block(self) -> Iterator[list[n.Statement]]:
+        """The statements of a constant expression, which are evaluated, not emitted."""
+        self.cx.lowering.constants += 1
+        try:
+            with self.cx.separate_block() as emitted:
+                yield emitted
+        finally:
+            self.cx.lowering.constants -= 1
 
     def _unknown(self, span: Span) -> Exception:
         return self.cx.error(

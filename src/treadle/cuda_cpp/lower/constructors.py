@@ -26,12 +26,18 @@ from treadle.cuda_cpp.lower.functions import (
     with_defaults,
 )
 from treadle.cuda_cpp.lower.hierarchy import refuse_abstract, set_table
-from treadle.cuda_cpp.lower.initializers import fill, from_list, initialize_by_default, refer
+from treadle.cuda_cpp.lower.initializers import (
+    fill,
+    from_list,
+    initialize_by_default,
+    note_references,
+    refer,
+)
 from treadle.cuda_cpp.lower.inlining import bind_argument, end_with_caller, run_body
 from treadle.cuda_cpp.lower.lifetimes import temporary
 from treadle.cuda_cpp.lower.names import lookup, named_type
 from treadle.cuda_cpp.lower.operators import initialize
-from treadle.cuda_cpp.lower.overloads import resolve_overload, viable
+from treadle.cuda_cpp.lower.overloads import resolve_overload, takes_list, viable
 from treadle.cuda_cpp.lower.recursion import call_recursive, calls_itself
 from treadle.cuda_cpp.lower.special_members import (
     UNREAD_CONSTRUCTOR,
@@ -49,7 +55,7 @@ from treadle.cuda_cpp.lower.special_members import (
     takes_nothing,
     written_name,
 )
-from treadle.cuda_cpp.lower.storage import construct_items, uninitialized
+from treadle.cuda_cpp.lower.storage import construct_items, text_array, uninitialized
 from treadle.cuda_cpp.lower.tree_analysis import assigned_names
 from treadle.cuda_cpp.lower.usable import for_host, refuse_unusable
 from treadle.cuda_cpp.lower.values import (
@@ -58,7 +64,7 @@ from treadle.cuda_cpp.lower.values import (
     Candidate,
     Rvalue,
     SplitArray,
-    SplitStruct,
+    Text,
     Value,
     is_prvalue,
     with_category,
@@ -90,14 +96,32 @@ from treadle.ir import types as ir
 
 
 def unbraced(cx: Context, values: Sequence[Value], chosen: Candidate) -> list[Value]:
-    """The arguments; a braced list initializes its parameter's type."""
+    """The arguments; a braced list initializes its parameter's type, and a string literal is an
+    array for a reference to one."""
     found = list(values)
     for at, value in enumerate(found):
+        if isinstance(value, Text) and at < len(chosen.types):
+            type = chosen.types[at]
+            if isinstance(type, Reference) and isinstance(type.to, ArrayOf):
+                found[at] = text_array(cx, value, cx.span)
         if isinstance(value, Braced):
             type = chosen.types[at]
             wanted = type.to if isinstance(type, Reference) else type
             found[at] = from_list(cx, wanted, value.node, value.node.span)
     return found
+
+
+def list_arguments(cx: Context, type: ClassType, node: tree.InitializerList) -> list[Value]:
+    """A braced list as the argument of a constructor that takes a std::initializer_list, which is
+    preferred to others ([over.match.list]); empty if none takes this one."""
+    if not node.braces or (not node.items and has_default_constructor(type)):
+        return []
+    taking = [one for one in callable_constructors(type) if takes_list(one.declaration)]
+    only = node.items[0] if len(node.items) == 1 else None
+    if not taking or (isinstance(only, tree.EXPRESSIONS) and type_of(cx, only) == type):
+        return []
+    listed: list[Value] = [Braced(node)]
+    return listed if viable(cx, taking, listed, None, cx.span)[0] else []
 
 
 def constructed_from(
@@ -230,8 +254,11 @@ def run_chosen(
     """Run the constructor that overload resolution selected."""
     owner = chosen.overload.owner
     if isinstance(owner, ClassType) and owner != type and derives(type, owner):  # inherited
-        _construct_base(cx, place, owner, values, span)
-        _initialize_parts(cx, cx, (), type, place, span, owner)
+        base = next(one for one in type.bases if one == owner or derives(one, owner))
+        part = as_base(cx, place, base, span)
+        run_chosen(cx, part, base, chosen, values, span)
+        note_references(place, part)
+        _initialize_parts(cx, cx, (), type, place, span, base)
         return
     declaration = chosen.declaration
     refuse_unusable(cx, chosen.overload, span)
@@ -416,8 +443,7 @@ def _construct_base(
     """Run a constructor of a base, or of the class itself, on an object."""
     part = as_base(cx, place, base, span)
     run_constructor(cx, part, base, values, span)
-    if isinstance(place, SplitStruct) and isinstance(part, SplitStruct):
-        place.fields.update(part.fields)  # with the references that are bound now
+    note_references(place, part)
 
 
 def _own_name(type: ClassType) -> str:
@@ -473,8 +499,7 @@ def _fill_base(
     ):  # `A({1, 2})`
         written = first.items
     fill(cx, part, base, tree.InitializerList(tuple(written), ()), span)
-    if isinstance(place, SplitStruct) and isinstance(part, SplitStruct):
-        place.fields.update(part.fields)
+    note_references(place, part)
 
 
 def _begins_with_parts(type: ClassType) -> bool:

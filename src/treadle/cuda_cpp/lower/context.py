@@ -181,6 +181,7 @@ class Rules:
     launch: Callable[[Context, tree.Call], Value]
     call_chosen: Callable[[Context, Any, Sequence[Value], Value | None, Span], Value]
     construct: Callable[[Context, CppType, Sequence[Value], Span], Value]
+    list_arguments: Callable[[Context, ClassType, tree.InitializerList], list[Value]]
     constructed_from: Callable[[Context, CppType, Sequence[Value]], Sequence[CppType | None]]
     run_constructor: Callable[[Context, Value, ClassType, Sequence[Value], Span], None]
     text_pointer: Callable[[Context, Value, Span], Value]
@@ -223,6 +224,7 @@ class Lowering:
     file: str = ""  # that the user opened
     all_names: bool = False  # nothing but the file declares names of the function that is checked
     constants: int = 0  # depth of constant expressions
+    asked_constant: bool = False  # whether code asked if it is in one
     literals: dict[Any, Any] = field(default_factory=dict)  # the literals of `const char *s = "…"`
     declared: tuple[str, int, CppType] | None = None  # a variable at its initializer, its scope
     in_namespaces: frozenset[str] | None = None  # the names of functions in namespaces

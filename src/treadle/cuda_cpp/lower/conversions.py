@@ -60,6 +60,7 @@ from treadle.cuda_cpp.semantics.types import (
     ARITHMETIC,
     BFLOAT16,
     BOOL,
+    CHAR,
     DIM3,
     DOUBLES,
     FLOAT,
@@ -322,6 +323,8 @@ def _reference_rank(cx: Context, value: Value, type: Reference) -> int:
         return rank_of(cx, value, decay(type.to))
     # A variable with the address of an object in parts is that address itself.
     has_place = is_lvalue(value) or (isinstance(value, ObjectAddress) and given == type.to)
+    if isinstance(type.to, ArrayOf) and isinstance(value, Text):
+        given = ArrayOf(CHAR, len(value.data) + 1)
     if isinstance(type.to, ArrayOf):
         return EXACT if type.to == given else IMPOSSIBLE
     if isinstance(given, ArrayOf):  # a temporary pointer to its first element

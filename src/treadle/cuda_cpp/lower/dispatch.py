@@ -89,14 +89,14 @@ def constant_value(cx: Context, expression: Any, what: str) -> bool | int | floa
 
 def type_of(cx: Context, expression: Any) -> CppType:
     """The type of an expression that is not evaluated (sizeof, auto)."""
-    type: CppType = getattr(_unevaluated(cx, expression), "type", VOID)
+    type: CppType = getattr(unevaluated(cx, expression), "type", VOID)
     return type
 
 
 def exact_type_of(cx: Context, expression: Any) -> CppType:
     """The type of an expression that is not evaluated, as a reference if it is an lvalue or names
     an object that may be moved from."""
-    value = _unevaluated(cx, expression)
+    value = unevaluated(cx, expression)
     type: CppType = getattr(value, "type", VOID)
     if isinstance(type, Reference):
         return type
@@ -107,7 +107,8 @@ def exact_type_of(cx: Context, expression: Any) -> CppType:
     return type
 
 
-def _unevaluated(cx: Context, expression: Any) -> Any:
+def unevaluated(cx: Context, expression: Any) -> Any:
+    """The value of an expression whose side effects are left out: it has the right type."""
     cx.lowering.unevaluated += 1
     calls = cx.calls
     try:

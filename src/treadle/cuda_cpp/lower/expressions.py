@@ -9,7 +9,12 @@ from typing import Any
 from treadle.core.source import Span
 from treadle.cuda_cpp.lower import allocation, builtin_names
 from treadle.cuda_cpp.lower.arithmetic import constant
-from treadle.cuda_cpp.lower.calls import call, operator_call
+from treadle.cuda_cpp.lower.calls import (
+    call,
+    chosen_operator,
+    is_in_namespaces,
+    operator_call,
+)
 from treadle.cuda_cpp.lower.class_deduction import deduced_class, placeholder
 from treadle.cuda_cpp.lower.classes import find_bits, find_field, has_field, is_const_field
 from treadle.cuda_cpp.lower.closures import (
@@ -26,11 +31,12 @@ from treadle.cuda_cpp.lower.conditionals import (
 )
 from treadle.cuda_cpp.lower.constraints import concept_holds, is_concept, lower_requires
 from treadle.cuda_cpp.lower.constructors import construct
-from treadle.cuda_cpp.lower.context import Context, LowerAgain
+from treadle.cuda_cpp.lower.context import ChosenOperator, Context, LowerAgain
 from treadle.cuda_cpp.lower.conversions import OBJECTS, explicit_cast, rvalue
 from treadle.cuda_cpp.lower.dispatch import (
     lower,
     type_of,
+    unevaluated,
 )
 from treadle.cuda_cpp.lower.evaluation_order import Operands, arguments, lower_to_block, snapshot
 from treadle.cuda_cpp.lower.initializers import from_list
@@ -60,6 +66,7 @@ from treadle.cuda_cpp.lower.operators import (
     stepped,
     unary,
 )
+from treadle.cuda_cpp.lower.overloads import takes_list
 from treadle.cuda_cpp.lower.pointers import example_of
 from treadle.cuda_cpp.lower.traits import predicate
 from treadle.cuda_cpp.lower.tree_analysis import note_volatile
@@ -67,6 +74,7 @@ from treadle.cuda_cpp.lower.usable import refuse_hidden_constructors
 from treadle.cuda_cpp.lower.user_literals import lower_user_literal
 from treadle.cuda_cpp.lower.values import (
     VALUES,
+    Braced,
     FunctionSet,
     Null,
     Rvalue,
@@ -386,14 +394,12 @@ def _binary(cx: Context, node: tree.Binary) -> Value:
         left = lower(cx, node.left)
         if unused:
             cx.unused = node.right
-        if is_object_of_class(left) and _has_comma(cx, left):
-            operands = Operands([left], [[]])
-            operands.add(*lower_to_block(cx, node.right))
-            made = operator_call(cx, ",", operands, node.span)
-            return operands.emit(cx)[1] if made is None else made
-        return lower(cx, node.right)
+        made = _overloaded(cx, node, left)
+        return lower(cx, node.right) if made is None else made
     if node.op in ("&&", "||"):
-        return lower_logical(cx, node)
+        left = lower(cx, node.left)
+        made = _overloaded(cx, node, left)
+        return lower_logical(cx, node, left) if made is None else made
     chain = _left_chain(node)
     value = lower(cx, chain[-1].left)
     for one in reversed(chain):
@@ -404,10 +410,24 @@ def _binary(cx: Context, node: tree.Binary) -> Value:
     return value
 
 
-def _has_comma(cx: Context, value: Value) -> bool:
-    """Whether the file has an operator function for commas that may take an object."""
-    scope = getattr(getattr(value, "type", None), "scope", None)
-    return any(next(one.functions("operator,"), None) for one in (cx.scope, scope) if one)
+def _overloaded(cx: Context, node: tree.Binary, left: Value) -> Value | None:
+    """The call of an operator function for `,`, `&&` or `||`, both of whose operands are evaluated;
+    None if it is the language's own operator."""
+    name = f"operator{node.op}"
+    of_object = is_object_of_class(left)
+    scope = getattr(getattr(left, "type", None), "scope", None) if of_object else None
+    scopes = [one for one in (cx.scope, scope) if one is not None]
+    declared = any(next(one.functions(name), None) for one in scopes)
+    if not declared and not is_in_namespaces(cx, name):
+        return None
+    right = unevaluated(cx, node.right)
+    if not (of_object or is_object_of_class(right)):
+        return None
+    if chosen_operator(cx, node.op, [left, right], node.span) is None:
+        return None
+    operands = Operands([left], [[]])
+    operands.add(*lower_to_block(cx, node.right))
+    return operator_call(cx, node.op, operands, node.span)
 
 
 def _combined(cx: Context, op: str, operands: Operands, span: Span) -> Value:
@@ -431,6 +451,9 @@ def _left_chain(node: tree.Binary) -> list[tree.Binary]:
 def _assign(cx: Context, node: tree.Assign) -> Value:
     if isinstance(node.value, tree.InitializerList):
         target = lower(cx, node.target)
+        chosen = _operator_for_list(cx, node, target)
+        if chosen is not None:
+            return chosen.call(cx, [target, Braced(node.value)], node.span)
         value = from_list(cx, getattr(target, "type", VOID), node.value, node.span)
         return assign(cx, node.op, target, value, node.span)
     value = lower(cx, node.value)  # the right operand comes first
@@ -442,6 +465,23 @@ def _assign(cx: Context, node: tree.Assign) -> Value:
         cx.emit(*inside)
     warn_of_operator(cx, node.op, target, node.value, node.span)
     return assign(cx, node.op, target, value, node.span)
+
+
+def _operator_for_list(cx: Context, node: tree.Assign, target: Value) -> ChosenOperator | None:
+    """The operator function of a class that takes the braced list of an assignment; None if the
+    list initializes an object that is assigned."""
+    type = getattr(target, "type", None)
+    if not isinstance(type, ClassType) or type.scope is None:
+        return None
+    known = type.scope.own(f"operator{node.op}")
+    overloads = known.overloads if isinstance(known, Functions) else ()
+    if node.op == "=" and not any(takes_list(one.declaration) for one in overloads):
+        return None
+    assert isinstance(node.value, tree.InitializerList)
+    listed = Braced(node.value)
+    return cx.rules.chosen_operator(
+        cx, node.op, [target, listed], node.span, members_only=node.op == "="
+    )
 
 
 def _right_type(cx: Context, op: str, target: Value, value: Value, span: Span) -> CppType | None:

@@ -11,7 +11,7 @@ from treadle.cuda_cpp.lower.arithmetic import constant, folded, zero_of
 from treadle.cuda_cpp.lower.classes import has_field
 from treadle.cuda_cpp.lower.conditionals import lower_place
 from treadle.cuda_cpp.lower.context import Context
-from treadle.cuda_cpp.lower.conversions import convert, explicit_cast, rvalue
+from treadle.cuda_cpp.lower.conversions import as_base, convert, derives, explicit_cast, rvalue
 from treadle.cuda_cpp.lower.dispatch import lower, type_of
 from treadle.cuda_cpp.lower.evaluation_order import Operands, arguments, bind_reference
 from treadle.cuda_cpp.lower.lifetimes import temporary
@@ -24,8 +24,10 @@ from treadle.cuda_cpp.lower.special_members import (
     has_constructors,
     is_initializer_list,
     is_word,
+    item_type,
     member_defaults,
     members_of,
+    own_members,
     written_name,
 )
 from treadle.cuda_cpp.lower.storage import array_memory, uninitialized
@@ -75,7 +77,8 @@ def from_list(cx: Context, type: CppType, node: tree.InitializerList, span: Span
         if is_initializer_list(type):
             return _listed(cx, type, node, span)
         if has_constructors(type):
-            return cx.rules.construct(cx, type, arguments(cx, node.items, type), span)
+            values = cx.rules.list_arguments(cx, type, node) or arguments(cx, node.items, type)
+            return cx.rules.construct(cx, type, values, span)
         return _aggregate(cx, type, node, span)
     if isinstance(type, ArrayOf):
         raise cx.wrong("a braced list initializes an array only in its declaration", span)
@@ -92,8 +95,7 @@ def from_list(cx: Context, type: CppType, node: tree.InitializerList, span: Span
 
 def _listed(cx: Context, type: ClassType, node: tree.InitializerList, span: Span) -> Value:
     """A std::initializer_list: an array of the items, and their number."""
-    (argument,) = type.scope.parent.names["<instance>"]
-    element: CppType = getattr(argument, "of", argument)  # without const
+    element = item_type(type)
     count = Rvalue(constant(len(node.items), ir.U64), SIZE)
     of = ArrayOf(element, max(len(node.items), 1))
     first = array_memory(cx, "listed", of, "local", span)
@@ -192,6 +194,7 @@ def _aggregate(cx: Context, type: ClassType, node: tree.InitializerList, span: S
     if single and type_of(cx, node.items[0]) == type:  # copy-initialization
         return _item(cx, type, node.items[0])
     in_place = holds_array(type) or holds_pointer(type) or acts(type) or has_bits(type)
+    in_place = in_place or _has_whole_base(cx, type, node)
     if in_place or not _is_literal(member_defaults(type)):
         cx.calls += 1
         place = uninitialized(cx, "made", type, (cx.path, "made", cx.calls), span)
@@ -351,32 +354,87 @@ def fill(cx: Context, place: Value, type: CppType, node: tree.InitializerList, s
         or acts(type)
         or has_bits(type)
         or not _is_literal(member_defaults(type))
+        or _has_whole_base(cx, type, node)
     )
     if isinstance(type, ClassType) and in_parts and not has_constructors(type):
-        fields = members_of(type)
-        given = _named(cx, fields, braced(cx, type, node), type)
         _clear_words(cx, place, type, span)
+        if _has_whole_base(cx, type, node):
+            node = _fill_bases(cx, place, type, node, span)
+            fields = own_members(type)
+        else:
+            fields = members_of(type)
+            node = braced(cx, type, node)
+        given = _named(cx, fields, node, type)
         if type.is_union:  # one member, the first without a designator
             fields = tuple(field for field in fields if field.name in given) or fields[:1]
-        defaults = member_defaults(type)
         for field in fields:
-            if field.name in defaults and field.name not in given:
-                initialize_by_default(cx, place, type, field, defaults[field.name], span)
-                continue
-            if isinstance(field.type, Reference):
-                assert isinstance(field, Field)
-                refer(cx, place, field, given.get(field.name), span)
-                continue
-            part = cx.rules.member_of(cx, place, tree.Name(field.name), span)
-            item = given.get(field.name, tree.InitializerList((), (), span))
-            if isinstance(item, tree.StringLiteral) and isinstance(field.type, ArrayOf):
-                item = text_items(item)
-            if isinstance(item, tree.InitializerList):
-                fill(cx, part, field.type, item, span)
-            else:
-                initialize(cx, part, _item(cx, field.type, item), span)
+            _fill_member(cx, place, type, field, given.get(field.name), span)
         return
     initialize(cx, place, from_list(cx, type, node, span), span)
+
+
+def _fill_member(
+    cx: Context, place: Value, type: ClassType, field: Member, item: Any, span: Span
+) -> None:
+    """Initialize a member from an item of a list; without one, as its declaration says."""
+    defaults = member_defaults(type)
+    if field.name in defaults and item is None:
+        initialize_by_default(cx, place, type, field, defaults[field.name], span)
+        return
+    if isinstance(field.type, Reference):
+        assert isinstance(field, Field)
+        refer(cx, place, field, item, span)
+        return
+    part = cx.rules.member_of(cx, place, tree.Name(field.name), span)
+    if item is None:
+        item = tree.InitializerList((), (), span)
+    if isinstance(item, tree.StringLiteral) and isinstance(field.type, ArrayOf):
+        item = text_items(item)
+    if isinstance(item, tree.InitializerList):
+        fill(cx, part, field.type, item, span)
+    else:
+        initialize(cx, part, _item(cx, field.type, item), span)
+
+
+def _has_whole_base(cx: Context, type: CppType, node: tree.InitializerList) -> bool:
+    """Whether an item of a list is an object for a base that has members, as in `D{base, 1}`; in
+    other lists the bases' members may be items of their own."""
+    if not isinstance(type, ClassType) or any(node.names):
+        return False
+    return any(
+        all_fields(base) and _is_object_for(cx, item, base)
+        for base, item in zip(type.bases, node.items, strict=False)
+    )
+
+
+def _is_object_for(cx: Context, item: Any, base: ClassType) -> bool:
+    if isinstance(item, (tree.InitializerList, tree.IntegerLiteral, tree.FloatLiteral)):
+        return False
+    given = type_of(cx, item)
+    return given == base or derives(given, base)
+
+
+def _fill_bases(
+    cx: Context, place: Value, type: ClassType, node: tree.InitializerList, span: Span
+) -> tree.InitializerList:
+    """Initialize each base of an object from an item of a list; return the list of the others."""
+    items = list(node.items)
+    for base in type.bases:
+        item = items.pop(0) if items else tree.InitializerList((), (), span)
+        part = as_base(cx, place, base, span)
+        if isinstance(item, tree.InitializerList):
+            fill(cx, part, base, item, span)
+        else:
+            value = as_base(cx, lower(cx, item), base, span)
+            initialize(cx, part, convert(cx, value, base, span), span)
+        note_references(place, part)
+    return tree.InitializerList(tuple(items), (), node.span)
+
+
+def note_references(place: Value, part: Value) -> None:
+    """An object in parts has the references that are bound now in its base."""
+    if isinstance(place, SplitStruct) and isinstance(part, SplitStruct):
+        place.fields.update(part.fields)
 
 
 def _clear_words(cx: Context, place: Value, type: ClassType, span: Span) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 from treadle.cuda_cpp.lower.arithmetic import cast, constant, folded
 from treadle.cuda_cpp.lower.builtin_calls import Handler, expect, number_argument
 from treadle.cuda_cpp.lower.choices import for_each_choice
-from treadle.cuda_cpp.lower.context import Context
+from treadle.cuda_cpp.lower.context import Context, NotPure
 from treadle.cuda_cpp.lower.conversions import convert, number, rvalue
 from treadle.cuda_cpp.lower.objects import load, refuse_const, refuse_constant
 from treadle.cuda_cpp.lower.operators import assign
@@ -25,6 +25,7 @@ from treadle.cuda_cpp.lower.values import (
 )
 from treadle.cuda_cpp.semantics.types import (
     ARITHMETIC,
+    BOOL,
     UNSIGNED,
     VOID,
     Arithmetic,
@@ -304,6 +305,15 @@ def _repeat(cx: Context, size: n.Expression, unit: CppType, do: Any) -> None:
     cx.emit(n.For(variable, ZERO, count, 1, tuple(body), span=cx.span))
 
 
+def _is_constant_evaluated(cx: Context, values: Sequence[Value], node: tree.Call) -> Value:
+    """Whether this is evaluated in a constant expression: so in each call of a function anew."""
+    expect(cx, "__builtin_is_constant_evaluated", values, 0)
+    if cx.isolated:
+        raise NotPure
+    cx.lowering.asked_constant = True
+    return Rvalue(n.Constant(cx.lowering.constants > 0, ir.BOOL, cx.span), BOOL)
+
+
 HANDLERS: dict[str, Handler] = {
     **dict.fromkeys(
         (f"{name}{scope}" for name in _OPERATIONS for scope in ("", "_block", "_system")), _atomic
@@ -311,6 +321,7 @@ HANDLERS: dict[str, Handler] = {
     **dict.fromkeys(("__ldg", "__ldca", "__ldcg", "__ldcs", "__ldlu", "__ldcv"), _hinted_load),
     **dict.fromkeys(("__stwb", "__stcg", "__stcs", "__stwt"), _hinted_store),
     "__builtin_expect": _expect,
+    "__builtin_is_constant_evaluated": _is_constant_evaluated,
     **dict.fromkeys(
         ("__builtin_assume", "__builtin_unreachable", "__assume", "__builtin_assume_aligned"),
         _assume,

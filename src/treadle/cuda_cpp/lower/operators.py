@@ -694,6 +694,11 @@ def _point(
 
 def _assign_fields(cx: Context, target: SplitStruct, value: Value, span: Span) -> Value:
     value = convert(cx, value, target.type, span)
+    whole = isinstance(value, (Rvalue, *OBJECTS)) and not holds_pointer(target.type)
+    if whole and getattr(value, "type", None) == target.type:  # a base of an object in parts
+        for one in all_fields(target.type):
+            _assign_part(cx, target.fields[one.name], part_of(cx, value, one, span), span)
+        return target
     if not isinstance(value, SplitStruct) or value.type != target.type:
         alike = str(getattr(value, "type", "")) == str(target.type)
         message = f"{describe(value)} does not convert to {target.type}"

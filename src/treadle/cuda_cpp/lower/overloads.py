@@ -16,6 +16,7 @@ from treadle.cuda_cpp.lower.context import Context
 from treadle.cuda_cpp.lower.conversions import (
     CONVERSION,
     ELLIPSIS,
+    EXACT,
     IMPOSSIBLE,
     USER,
     is_const_object,
@@ -24,7 +25,7 @@ from treadle.cuda_cpp.lower.conversions import (
     rank_of,
 )
 from treadle.cuda_cpp.lower.deduction import deduce, deduce_exactly
-from treadle.cuda_cpp.lower.dispatch import type_of
+from treadle.cuda_cpp.lower.dispatch import type_of, unevaluated
 from treadle.cuda_cpp.lower.names import (
     is_auto,
     is_const,
@@ -40,7 +41,11 @@ from treadle.cuda_cpp.lower.packs import (
     packs_of,
 )
 from treadle.cuda_cpp.lower.pointers import example_of
-from treadle.cuda_cpp.lower.special_members import callable_constructors, is_initializer_list
+from treadle.cuda_cpp.lower.special_members import (
+    callable_constructors,
+    is_initializer_list,
+    item_type,
+)
 from treadle.cuda_cpp.lower.template_arguments import (
     Argument,
     argument_key,
@@ -49,11 +54,21 @@ from treadle.cuda_cpp.lower.template_arguments import (
     evaluate_argument,
 )
 from treadle.cuda_cpp.lower.templates import parts_of
-from treadle.cuda_cpp.lower.values import Braced, Candidate, FunctionSet, Rvalue, Value, describe
+from treadle.cuda_cpp.lower.values import (
+    Braced,
+    Candidate,
+    FunctionSet,
+    Rvalue,
+    Text,
+    Value,
+    describe,
+)
 from treadle.cuda_cpp.semantics.ill_formed import IllFormed
 from treadle.cuda_cpp.semantics.scopes import REFERENCE, DeclaredType, Overload, Scope
 from treadle.cuda_cpp.semantics.types import (
+    CHAR,
     VOID,
+    ArrayOf,
     ClassType,
     ConstOf,
     CppType,
@@ -331,7 +346,7 @@ def _may_be_made_of(type: ClassType, count: int) -> bool:
         parameters = one.declaration.parameters
         least = sum(each.default is None and not each.pack for each in parameters)
         whole = one.declaration.variadic or any(each.pack for each in parameters)
-        if _takes_list(one.declaration) or (least <= count and (whole or count <= len(parameters))):
+        if takes_list(one.declaration) or (least <= count and (whole or count <= len(parameters))):
             return True
     return False
 
@@ -342,11 +357,22 @@ def _rank(cx: Context, value: Value, type: CppType) -> int:
     if isinstance(type, Reference):
         type = type.to
     count = len(value.node.items)
+    if isinstance(type, ClassType) and is_initializer_list(type):
+        items = [_listed_value(cx, one) for one in value.node.items]
+        return max((_rank(cx, one, item_type(type)) for one in items), default=EXACT)
     if isinstance(type, VectorType):
         return USER if count <= type.count else IMPOSSIBLE
     if isinstance(type, ClassType):
         return USER if _may_be_made_of(type, count) else IMPOSSIBLE
     return CONVERSION if count <= 1 else IMPOSSIBLE
+
+
+def _listed_value(cx: Context, item: tree.Expression | tree.InitializerList) -> Value:
+    """An item of a list, for the rank of its conversion."""
+    if isinstance(item, tree.InitializerList):
+        return Braced(item)
+    value: Value = unevaluated(cx, item)
+    return value
 
 
 def _deduced(
@@ -369,7 +395,7 @@ def _deduced(
     listed = {
         id(one): [decay(type_of(cx, item)) for item in one.node.items]
         for one in values
-        if isinstance(one, Braced) and _takes_list(overload.declaration)
+        if isinstance(one, Braced) and takes_list(overload.declaration)
     }
     with cx.in_scope(overload.scope):
         for one, argument in zip(overload.declaration.parameters, values, strict=False):
@@ -377,6 +403,8 @@ def _deduced(
                 _deduce_listed(cx, one.type, listed.get(id(argument), []), open_parameters, found)
                 continue  # nothing else is deduced from it
             type: CppType = getattr(argument, "type", VOID)
+            if isinstance(argument, Text) and _is_array_reference(one.type):
+                type = ArrayOf(CHAR, len(argument.data) + 1)
             if isinstance(argument, FunctionSet):
                 wanted = _function_type(cx, one.type, template)
                 type = cx.rules.function_pointer(cx, argument, wanted, span).type
@@ -416,7 +444,8 @@ def _listed_item(written: tree.TypeTree) -> tree.TypeTree | None:
     return item if isinstance(item, tree.TYPES) else None
 
 
-def _takes_list(declaration: tree.FunctionDeclaration) -> bool:
+def takes_list(declaration: tree.FunctionDeclaration) -> bool:
+    """Whether a function has a parameter of type `std::initializer_list<T>`."""
     return any(_listed_item(one.type) is not None for one in declaration.parameters)
 
 
@@ -463,6 +492,14 @@ def _is_plain(written: tree.TypeTree, parameters: Sequence[tree.TemplateParamete
         and written.to.name.arguments is None
         and any(one.name == written.to.name.text for one in parameters)
     )
+
+
+def _is_array_reference(written: tree.TypeTree) -> bool:
+    """Whether a parameter is `const T (&)[N]`, which a string literal may be bound to."""
+    if not isinstance(written, tree.ReferenceType):
+        return False
+    to = written.to.of if isinstance(written.to, tree.ConstType) else written.to
+    return isinstance(to, tree.ArrayType)
 
 
 def _is_reference(written: tree.TypeTree) -> bool:

@@ -44,6 +44,7 @@ from treadle.cuda_cpp.lower.tree_analysis import Reachable
 from treadle.cuda_cpp.lower.values import Candidate
 from treadle.cuda_cpp.lower.variables import (
     is_constant_variable,
+    is_table_of_texts,
     length_of,
     points_to_functions,
     static_name,
@@ -292,7 +293,7 @@ class Program:
         found: dict[str, records.Symbol] = {}
         for name, entity in self._variables.items():
             try:
-                if self._is_of_functions(entity):
+                if self._is_known(entity):
                     continue  # its values are known when a kernel is compiled
                 made = self._symbol(name, entity)
                 if isinstance(made, records.Linked):
@@ -303,10 +304,14 @@ class Program:
                 self.refused_symbols[name] = error
         return found
 
-    def _is_of_functions(self, entity: GlobalVariable) -> bool:
+    def _is_known(self, entity: GlobalVariable) -> bool:
+        """Whether a variable has pointers that its initializer says: to functions or texts."""
         cx = self._context()
         with cx.in_scope(entity.scope):
-            return points_to_functions(resolve(cx, entity.declaration.type))
+            type = resolve(cx, entity.declaration.type)
+        return points_to_functions(type) or (
+            is_table_of_texts(entity.declaration) and holds_pointer(type)
+        )
 
     def _symbol(self, name: str, entity: GlobalVariable) -> records.Symbol | records.Linked:
         cx = self._context()

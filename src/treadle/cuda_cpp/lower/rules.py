@@ -39,6 +39,7 @@ RULES = Rules(
     launch=launches.launch,
     call_chosen=calls.call_chosen,
     construct=constructors.construct,
+    list_arguments=constructors.list_arguments,
     constructed_from=constructors.constructed_from,
     run_constructor=constructors.run_constructor,
     text_pointer=storage.text_pointer,

@@ -110,6 +110,13 @@ def is_initializer_list(type: ClassType) -> bool:
     )
 
 
+def item_type(type: ClassType) -> CppType:
+    """T of a `std::initializer_list<T>`."""
+    (argument,) = type.scope.parent.names["<instance>"]
+    element: CppType = getattr(argument, "of", argument)  # without const
+    return element
+
+
 def callable_constructors(type: ClassType) -> list[Overload]:
     """The constructors that overload resolution selects from: also those that are deleted or for
     the host, which is an error then."""

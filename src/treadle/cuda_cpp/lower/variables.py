@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from treadle.core.source import Span
@@ -10,7 +11,7 @@ from treadle.cuda_cpp.lower.arithmetic import folded
 from treadle.cuda_cpp.lower.class_deduction import deduced_class, placeholder
 from treadle.cuda_cpp.lower.conditionals import lower_place
 from treadle.cuda_cpp.lower.constant_evaluation import TooLong, evaluate
-from treadle.cuda_cpp.lower.context import Context, NotPure, key_of
+from treadle.cuda_cpp.lower.context import Context, NotPure, key_of, tree_made
 from treadle.cuda_cpp.lower.conversions import (
     as_base,
     binds_directly,
@@ -26,7 +27,14 @@ from treadle.cuda_cpp.lower.guards import is_unset
 from treadle.cuda_cpp.lower.hierarchy import refuse_abstract
 from treadle.cuda_cpp.lower.initializers import fill, from_list, text_items
 from treadle.cuda_cpp.lower.lifetimes import begin, take
-from treadle.cuda_cpp.lower.names import is_auto, is_const, resolve, with_auto
+from treadle.cuda_cpp.lower.names import (
+    is_auto,
+    is_const,
+    lookup,
+    named_type,
+    resolve,
+    with_auto,
+)
 from treadle.cuda_cpp.lower.pointers import ZERO, follow, unit_of
 from treadle.cuda_cpp.lower.shared_addresses import shared_array
 from treadle.cuda_cpp.lower.special_members import (
@@ -60,7 +68,13 @@ from treadle.cuda_cpp.lower.values import (
     is_prvalue,
     with_category,
 )
-from treadle.cuda_cpp.semantics.scopes import REFERENCE, GlobalVariable, KnownValue, Scope
+from treadle.cuda_cpp.semantics.scopes import (
+    REFERENCE,
+    GlobalVariable,
+    KnownValue,
+    Scope,
+    TypeEntity,
+)
 from treadle.cuda_cpp.semantics.types import (
     VOID,
     Arithmetic,
@@ -79,6 +93,7 @@ from treadle.cuda_cpp.semantics.types import (
 )
 from treadle.cuda_cpp.syntax import tree
 from treadle.cuda_cpp.syntax.refusals import refusal_message
+from treadle.cuda_cpp.syntax.walk import walk_tree
 from treadle.ir import nodes as n
 from treadle.ir import types as ir
 
@@ -168,6 +183,8 @@ def _deduced(cx: Context, node: tree.VariableDeclaration) -> CppType:
         raise cx.wrong(f"auto {node.name} needs an initializer to deduce its type", node.span)
     initializer = node.initializer
     if isinstance(initializer, tree.InitializerList):
+        if not node.direct:
+            return _list_type(cx, node, initializer)
         if len(initializer.items) != 1:
             raise cx.wrong(f"the type of auto {node.name} cannot be deduced from {{…}}", node.span)
         initializer = initializer.items[0]
@@ -178,6 +195,39 @@ def _deduced(cx: Context, node: tree.VariableDeclaration) -> CppType:
     type = type_of(cx, initializer)
     reference = isinstance(node.type, tree.ReferenceType)
     return with_auto(cx, node.type, type if reference else decay(type))
+
+
+def _list_type(
+    cx: Context, node: tree.VariableDeclaration, initializer: tree.InitializerList
+) -> CppType:
+    """`std::initializer_list<T>`, the type of `auto x = {a, b}`."""
+    types: list[CppType] = []
+    for item in initializer.items:
+        if isinstance(item, tree.InitializerList):
+            raise cx.wrong(f"the type of auto {node.name} cannot be deduced from {{…}}", item.span)
+        types.append(decay(type_of(cx, item)))
+    if not types:
+        raise cx.wrong(f"the type of auto {node.name} cannot be deduced from {{}}", node.span)
+    other = next((one for one in types if one != types[0]), None)
+    if other is not None:
+        raise cx.wrong(
+            f"the type of auto {node.name} cannot be deduced: the list has a value of type "
+            f"{types[0]} and one of type {other}",
+            node.span,
+        )
+    scope = Scope(cx.scope)
+    scope.names["<item>"] = TypeEntity(types[0])
+    std = tree.Name("std", span=node.span)
+    item_name = tree.NamedType(tree.Name("<item>", span=node.span), node.span)
+    name = tree.Name("initializer_list", (std,), (item_name,), node.span)
+    with cx.in_scope(scope):
+        if lookup(cx, name) is None:
+            raise cx.error(
+                f"the type of auto {node.name} is a std::initializer_list: "
+                "#include <initializer_list>",
+                node.span,
+            )
+        return with_auto(cx, node.type, named_type(cx, name, node.span))
 
 
 def _reference(cx: Context, node: tree.VariableDeclaration, type: Reference) -> tuple[Any, bool]:
@@ -244,15 +294,29 @@ def _known_constant(cx: Context, node: tree.VariableDeclaration, type: CppType) 
         return _known_object(cx, node, type)
     if not isinstance(type, (Arithmetic, EnumType)):
         return None
-    with cx.separate_block() as emitted:
-        value = convert(cx, lower(cx, _only(cx, node)), type, node.span)
-        result = folded(rvalue(cx, value, node.span).expression)
+    emitted, result = _initial_value(cx, node, type)
     if isinstance(result, n.Constant) and not emitted:
         return Rvalue(result, type)
-    if "constexpr" not in node.specifiers and not cx.lowering.folding:
+    must_be_known = "constexpr" in node.specifiers or cx.lowering.asked_constant
+    if not must_be_known and not cx.lowering.folding:
         return None  # the call of a function, of a local variable: it is made where it stands
     known = _evaluated(cx, node, emitted, result)
     return Rvalue(known, type) if isinstance(known, n.Constant) else None
+
+
+def _initial_value(
+    cx: Context, node: tree.VariableDeclaration, type: CppType
+) -> tuple[list[n.Statement], n.Expression]:
+    """The initializer of a constant, as in a constant expression, with the statements before it."""
+    lowering = cx.lowering
+    lowering.asked_constant = False
+    lowering.constants += 1
+    try:
+        with cx.separate_block() as emitted:
+            value = convert(cx, lower(cx, _only(cx, node)), type, node.span)
+            return emitted, folded(rvalue(cx, value, node.span).expression)
+    finally:
+        lowering.constants -= 1
 
 
 def _evaluated(
@@ -331,7 +395,8 @@ def _constructed(
         value = from_list(cx, type, arguments, node.span)
         return declare_object(cx, node.name, type, key_of(cx, node), value, node.span)
     place = uninitialized(cx, node.name, type, key_of(cx, node), node.span)
-    values = constructor_arguments(cx, arguments.items, type)
+    values = cx.rules.list_arguments(cx, type, arguments)
+    values = values or constructor_arguments(cx, arguments.items, type)
     cx.rules.run_constructor(cx, place, type, values, node.span)
     return place
 
@@ -459,6 +524,12 @@ def global_variable(cx: Context, entity: GlobalVariable, node: tree.Name) -> Val
         type = cx.rules.resolve(cx, written)
         assert isinstance(type, ClassType)
         return SplitStruct(type, {"object": reference}, True)
+    if declaration.template is not None and "device" in specifiers:
+        raise cx.error(
+            f"{node.text} is a template of variables in device memory, which is not supported: "
+            "declare a variable for each type",
+            node.span,
+        )
     raise cx.error(
         f"{node.text} is a host variable: declare it __device__ or __constant__, make it "
         "constexpr, or pass it to the kernel",
@@ -471,6 +542,15 @@ def _file_shared(cx: Context, entity: GlobalVariable) -> Value:
         made: Value = _shared(cx, entity.declaration)
         note_volatile(cx, entity.declaration.type, made)
         return made
+
+
+def is_table_of_texts(declaration: tree.VariableDeclaration) -> bool:
+    """Whether a variable in constant memory is initialized with string literals, which are known
+    when a kernel is compiled."""
+    written = declaration.initializer
+    return "constant" in declaration.specifiers and any(
+        isinstance(node, tree.StringLiteral) for node in walk_tree(written)
+    )
 
 
 def points_to_functions(type: CppType) -> bool:
@@ -546,7 +626,11 @@ def _host_constant(cx: Context, entity: GlobalVariable, node: tree.Name) -> Valu
     written = declaration.type
     while isinstance(written, tree.ArrayType):
         written = written.of
-    if not _may_be_known(written, declaration.specifiers) or declaration.initializer is None:
+    name = entity.scope.qualified(declaration.name)
+    lasts = "constant" in declaration.specifiers and name not in cx.lowering.symbols
+    if declaration.initializer is None:
+        return None
+    if not lasts and not _may_be_known(written, declaration.specifiers):
         return None
     key = ("host constant", id(declaration), id(entity.scope), id(cx.memories))
     known = cx.lowering.statics.get(key)
@@ -555,6 +639,8 @@ def _host_constant(cx: Context, entity: GlobalVariable, node: tree.Name) -> Valu
             declaration, scope = variable_instance(cx, entity, node.arguments or (), node.span)
         else:
             scope = entity.scope
+        if lasts:
+            declaration = tree_made(cx, "lasting", declaration, partial(_as_constant, declaration))
         cx.lowering.folding += 1
         try:
             with cx.in_scope(scope):
@@ -566,6 +652,11 @@ def _host_constant(cx: Context, entity: GlobalVariable, node: tree.Name) -> Valu
             cx.lowering.statics[key] = known
     found: Value | None = known
     return found
+
+
+def _as_constant(declaration: tree.VariableDeclaration) -> tree.VariableDeclaration:
+    """A variable in constant memory, which kernels cannot change, as a constant."""
+    return replace(declaration, specifiers=declaration.specifiers | {"constexpr"})
 
 
 def _defined_outside(entity: GlobalVariable) -> GlobalVariable:

@@ -138,7 +138,7 @@ def _function_conflicts(
             "result: functions of one name differ in their parameters",
             one.span,
         )
-    elif owner is not None:
+    elif owner is not None and not one.name.scope:  # that of a nested class is its definition
         yield CompileError(
             f"{owner.name} declares {one.name.text} with these parameters in line "
             f"{earlier.span.line} already",

@@ -218,7 +218,7 @@ def _if(c: Cursor) -> tree.Statement:
         span = c.span
         c.index += 1
         constexpr = c.accept("constexpr")
-        initializer, condition = _head(c, "if")
+        initializer, condition = _consteval(c) or _head(c, "if")
         expressions.counted(c, len(heads))
         heads.append((initializer, condition, constexpr))
         branches.append((_branch(c), span))
@@ -234,6 +234,21 @@ def _if(c: Cursor) -> tree.Statement:
         otherwise = tree.If(condition, then, otherwise, initializer, constexpr, span)
     assert otherwise is not None
     return otherwise
+
+
+def _consteval(c: Cursor) -> tuple[None, tree.Expression] | None:
+    """The condition of `if consteval {…}` or `if !consteval {…}`; None for other heads."""
+    negated = c.texts[c.index] in ("!", "not") and c.texts[c.index + 1] == "consteval"
+    if not negated and c.texts[c.index] != "consteval":
+        return None
+    span = c.span
+    c.index += 1 + negated
+    if c.texts[c.index] != "{":
+        raise c.problem(f"expected '{{' after 'if consteval', found {c.found()}")
+    asked: tree.Expression = tree.Call(
+        tree.Name("__builtin_is_constant_evaluated", span=span), (), span=span
+    )
+    return None, tree.Unary("!", asked, span) if negated else asked
 
 
 def _branch(c: Cursor) -> tree.Statement:

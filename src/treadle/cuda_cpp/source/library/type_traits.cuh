@@ -11,6 +11,9 @@ struct integral_constant {
     __host__ __device__ constexpr operator T() const { return v; }
     __host__ __device__ constexpr T operator()() const { return v; }
 };
+__host__ __device__ constexpr bool is_constant_evaluated() {
+    return __builtin_is_constant_evaluated();
+}
 template <bool v> using bool_constant = integral_constant<bool, v>;
 typedef integral_constant<bool, true> true_type;
 typedef integral_constant<bool, false> false_type;
