@@ -185,8 +185,44 @@ __global__ void kernel(const int *in, int *out)
 """
 
 
+# The arguments of a template are evaluated where the function is named: each instance is its own.
+INSTANCES = """
+typedef int (*Function)(int);
+template <int N> __device__ int times(int x) { return x * N; }
+template <class T, int N> __device__ T plus(T x) { return x + N; }
+template <Function f> __device__ int apply(int x) { return f(x); }
+template <Function f, int N> __device__ int apply_and_add(int x) { return f(x) + N; }
+template <int N> __device__ int other(int x) {
+    return apply_and_add<times<N>, 100>(x) + apply<times<N + 1>>(x); }
+template <Function f> struct Applied { __device__ static int go(int x) { return f(x); } };
+template <int N> struct Outer { __device__ static int go(int x) {
+    return Applied<times<N>>::go(x) + Applied<plus<int, N>>::go(x) * 100; } };
+struct Chosen { Function f; int n;
+    __device__ constexpr Chosen(Function f, int n) : f(f), n(n) {} };
+template <int N> __device__ constexpr Chosen chosen() {
+    switch (N) { case 7: return Chosen(plus<int, N>, N); default: return Chosen(times<N>, N); } }
+template <int N> __device__ Function got() { return times<N>; }
+template <class G> __device__ int call(G g, int x) { return g(x); }
+template <int M> __device__ int both(int x) {
+    return call(times<M>, x) * 10 + call(&times<M + 1>, x); }
+template <int N, bool wide> __device__ void tile(int *out) {
+    constexpr Function f = chosen<N>().f; constexpr int n = chosen<N>().n; out[wide] = f(1) + n; }
+__global__ void kernel(const int *in, int *out) {
+    int k = 0, one = in[0];
+    out[k++] = apply<times<2>>(one); out[k++] = apply<times<3>>(one);
+    out[k++] = other<5>(one); out[k++] = other<6>(one);
+    out[k++] = Applied<times<2>>::go(one); out[k++] = Applied<times<3>>::go(one);
+    out[k++] = Outer<5>::go(one); out[k++] = Outer<6>::go(one);
+    out[k++] = chosen<7>().f(one); out[k++] = chosen<8>().f(one); out[k++] = got<9>()(one);
+    out[k++] = both<3>(one); tile<7, false>(out + k); tile<8, true>(out + k);
+}
+"""
+
+
 @pytest.mark.parametrize(
-    "source", [LAMBDAS, POINTERS, OBJECTS], ids=["lambdas", "pointers", "objects"]
+    "source",
+    [LAMBDAS, POINTERS, OBJECTS, INSTANCES],
+    ids=["lambdas", "pointers", "objects", "instances"],
 )
 def test_beside_the_host(device, source):
     check(source, device, 3, 7, 2)

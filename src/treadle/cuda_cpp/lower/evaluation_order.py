@@ -18,6 +18,7 @@ from treadle.cuda_cpp.lower.conversions import OBJECTS, as_base, binds_directly,
 from treadle.cuda_cpp.lower.dispatch import lower
 from treadle.cuda_cpp.lower.pointers import pointer_of
 from treadle.cuda_cpp.lower.special_members import acts
+from treadle.cuda_cpp.lower.template_arguments import with_known_arguments
 from treadle.cuda_cpp.lower.values import (
     ArrayValue,
     BitFieldLvalue,
@@ -109,7 +110,10 @@ def operands_of(
                 value = cx.rules.place(cx, node)
             found.add(value, block)
         else:
-            found.add(*lower_to_block(cx, node))
+            value, block = lower_to_block(cx, node)
+            if isinstance(value, FunctionSet):
+                value = with_known_arguments(cx, value)
+            found.add(value, block)
     return found
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from treadle.core.errors import CompileError
@@ -62,7 +63,7 @@ def evaluate_argument(
         return _template(cx, argument, parameter)
     assert parameter.type is not None
     if isinstance(argument, FunctionSet):
-        return argument
+        return with_known_arguments(cx, argument)
     if isinstance(argument, tree.NamedType):
         argument = argument.name
     if isinstance(argument, tree.Unary) and argument.op == "&":
@@ -70,7 +71,7 @@ def evaluate_argument(
     if isinstance(argument, tree.Name):
         function = lower(cx, argument)
         if isinstance(function, FunctionSet):  # an overload set, resolved at the call
-            return function
+            return with_known_arguments(cx, function)
     if isinstance(argument, tree.NullLiteral):  # of `enable_if_t<…> * = nullptr`
         with cx.in_scope(declared):
             wanted = resolve(cx, parameter.type)
@@ -93,7 +94,36 @@ def evaluate_argument(
     return Rvalue(folded(converted.expression), converted.type)
 
 
+def with_known_arguments(cx: Context, function: FunctionSet) -> FunctionSet:
+    """Functions whose template arguments, as in `&scale<N + 1>`, are evaluated in the scope that
+    they are written in, before the functions are passed to where N is another's name, or none."""
+    written = function.arguments
+    if not written or all(isinstance(one, _KNOWN) for one in written):
+        return function
+    failed: CompileError | None = None
+    for overload in function.overloads:
+        parameters = overload.declaration.template
+        if parameters and parameters[-1].pack:
+            parameters = (*parameters, *[parameters[-1]] * (len(written) - len(parameters)))
+        if len(parameters or ()) < len(written):
+            continue
+        inner = Scope(overload.scope, kind="template")
+        known: list[Argument] = []
+        try:
+            for parameter, argument in zip(parameters, written, strict=False):
+                known.append(evaluate_argument(cx, argument, parameter, inner))
+                bind(inner, parameter, known[-1])
+        except CompileError as error:
+            failed = error
+            continue
+        return replace(function, arguments=tuple(known))
+    if failed is not None:
+        raise failed
+    return function
+
+
 CPP_TYPES = (*CppType.__args__, ConstOf)
+_KNOWN = (*CPP_TYPES, Rvalue, FunctionSet, DeclaredType)
 
 
 def _template(
@@ -183,7 +213,8 @@ def argument_key(argument: Argument) -> Any:
         assert isinstance(argument.expression, n.Constant)
         return (argument.expression.value, str(argument.type))
     if isinstance(argument, FunctionSet):
-        return (argument.name, tuple(id(one.declaration) for one in argument.overloads))
+        given = tuple(map(argument_key, argument.arguments or ()))
+        return (argument.name, tuple(id(one.declaration) for one in argument.overloads), given)
     if isinstance(argument, DeclaredType):
         return id(argument.declaration)
     return argument
@@ -197,7 +228,9 @@ def spelled(argument: Argument) -> str:
         return str(value).lower() if isinstance(value, bool) else str(value)
     if isinstance(argument, FunctionSet):
         overloads = argument.overloads
-        return overloads[0].scope.qualified(argument.name) if overloads else argument.name
+        name = overloads[0].scope.qualified(argument.name) if overloads else argument.name
+        given = ", ".join(map(spelled, argument.arguments or ()))
+        return f"{name}<{given}>" if given else name
     if isinstance(argument, DeclaredType):
         name = getattr(argument.declaration, "name", "")
         return argument.scope.qualified(name)
