@@ -3,6 +3,7 @@
 import os
 import signal
 import sys
+import threading
 import time
 
 import numpy as np
@@ -13,7 +14,7 @@ from treadle import distributed as dist
 mode = sys.argv[1]
 if "NCCL_SOCKET_IFNAME" in os.environ:
     os.environ["NCCL_HOSTID"] = os.environ["RANK"]
-print("pid", os.getpid(), flush=True)
+print("pid", os.getpid(), os.environ.get("TREADLE_STORE_KEY"), flush=True)
 if mode == "forgotten":
     dist.all_reduce(td.ones(2))
 if mode == "unused":
@@ -27,6 +28,13 @@ rank = dist.rank()
 x = td.asarray(np.full(3, rank + 1, np.float32))  # which takes no compiler
 dist.barrier()
 first = dist.all_reduce(x)
+if mode == "alone":  # rank 0 waits in MPI's end for a rank that is gone
+    from mpi4py import MPI
+
+    if rank == 0:
+        threading.Thread(target=MPI.Finalize, daemon=True).start()
+    time.sleep(1)
+    os._exit(1)
 if mode == "group":
     group = dist.new_group([1, 0])
     dist.all_reduce(x, group=group)

@@ -6,14 +6,17 @@ import io
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 import tempfile
+import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
+from treadle.distributed.guard import processes_with
 from treadle.distributed.launching import Launch, Shown, run
 
 HERE = Path(__file__).parent
@@ -113,6 +116,40 @@ def test_failures_end_all_ranks(failed, mode):
     for pid in pids:
         with pytest.raises(ProcessLookupError):
             os.kill(pid, 0)
+
+
+def stopped(mode, number):
+    """The status of a launcher that is sent a signal, once no process of its job is there."""
+    command = [sys.executable, "-m", "treadle", "launch", "-n", "2", "--device", "cpu"]
+    launcher = subprocess.Popen(
+        [*command, str(HERE / "failing.py"), mode], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        text=True,
+    )  # fmt: skip
+    keys = {launcher.stdout.readline().split()[-1] for _ in range(2)}
+    (variable,) = {f"TREADLE_STORE_KEY={key}" for key in keys}
+    assert len(processes_with(variable)) >= 3
+    launcher.send_signal(number)
+    _, said = launcher.communicate()
+    until = time.monotonic() + 60
+    while processes_with(variable) and time.monotonic() < until:
+        time.sleep(0.05)
+    assert not processes_with(variable)
+    assert "Exception ignored" not in said
+    assert "Traceback" not in said
+    return launcher.returncode
+
+
+@pytest.mark.parametrize(
+    ("mode", "number", "status"),
+    [
+        # An mpiexec that waits for ever, and a launcher that cannot end it.
+        ("alone", signal.SIGKILL, -signal.SIGKILL),
+        ("late", signal.SIGINT, 128 + signal.SIGINT),
+        ("late", signal.SIGTERM, 128 + signal.SIGTERM),
+    ],
+)
+def test_a_launcher_that_is_stopped_leaves_nothing(mode, number, status):
+    assert stopped(mode, number) == status
 
 
 def test_a_script_without_init_is_noticed(failed):

@@ -14,19 +14,21 @@ import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import FrameType
 from typing import IO, Any
 
 from treadle.core import forks
 from treadle.core.errors import DistributedError
 from treadle.distributed import environment
+from treadle.distributed.guard import Guard
 from treadle.distributed.store import KILLED, Progress, Store, close_listening, listening
 
-# How long processes have to end by themselves after the first one has failed, and then after they
-# were asked to.
-_GRACE, _ASKED = 5.0, 3.0
+# How long processes have to end by themselves after the first one has failed, then after they were
+# asked to, and how long what has started them has when they are gone.
+_GRACE, _ASKED, _LEFT = 5.0, 3.0, 1.0
 _LOOK = 0.02
 
 
@@ -51,7 +53,8 @@ class Shown:
 
 
 def run(launch: Launch, say: Callable[[str], None], shown: Shown | None = None) -> int:
-    """Run it; the exit status: 0 if all ranks have ended with 0, else 1 (130 after Ctrl-C)."""
+    """Run it; the exit status: 0 if all ranks have ended with 0, else 1, or 128 and the number of
+    a signal that has stopped this process: 130 after Ctrl-C."""
     shown = shown or Shown(sys.stdout, sys.stderr)
     failures: list[Progress] = []
 
@@ -62,28 +65,60 @@ def run(launch: Launch, say: Callable[[str], None], shown: Shown | None = None) 
     host = "" if launch.hosts else "127.0.0.1"
     key = secrets.token_hex(16)
     with (
+        _Stops() as stops,
+        contextlib.closing(Guard(f"{environment.KEY}={key}")) as guard,
         contextlib.closing(Store(launch.count, host, 0, key, changed)) as store,
         contextlib.closing(_Output(host, key, launch, shown, store.left)) as output,
     ):
         variables = _variables(launch, store.port, output.port, key)
-        processes = [
-            _Process(command, own, rank, shown)
-            for command, own, rank in _STARTERS[launch.backend](launch, variables)
-        ]
+        processes: list[_Process] = []
+        job = _Job(launch.count, processes, output, guard, stops)
         try:
-            status = _watched(processes, output, failures)
-        except KeyboardInterrupt:
-            _end(processes, output, signal.SIGINT)
-            status = 130
+            for command, own, rank in _STARTERS[launch.backend](launch, variables):
+                processes.append(_Process(command, own, rank, shown))
+            status = job.watch(failures)
         finally:
-            _end(processes, output, signal.SIGTERM)
+            job.end()
         for each in processes:
             each.drain()
         output.drain()
-        if status == 130:
+        if stops.first is not None:
             say("stopped")
-            return 130
+            return 128 + stops.first
         return _said(store, processes, failures, status, launch.hosts, say)
+
+
+class _Stops:
+    """The signals that stop this process, as numbers to look at: an exception could come in the
+    middle of anything, and leave the processes without an end. Only the main thread has signals."""
+
+    def __init__(self) -> None:
+        self._found: list[int] = []
+        self._before: dict[int, Any] = {}
+
+    def __enter__(self) -> _Stops:
+        if threading.current_thread() is threading.main_thread():
+            for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+                if signal.getsignal(number) is not signal.SIG_IGN:  # nohup's
+                    self._before[number] = signal.signal(number, self._note)
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+
+    def _note(self, number: int, frame: FrameType | None) -> None:
+        self._found.append(number)
+
+    @property
+    def first(self) -> int | None:
+        """The first one; None as long as there is none."""
+        return self._found[0] if self._found else None
+
+    @property
+    def are_urgent(self) -> bool:
+        """Whether there was another one, as a second Ctrl-C."""
+        return len(self._found) > 1
 
 
 def _variables(launch: Launch, store: int, output: int, key: str) -> dict[str, str]:
@@ -161,6 +196,10 @@ class _Output:
         """Whether a rank is still there (or a process that it has started)."""
         return any(self._open.values())
 
+    def has(self, ranks: Iterable[int]) -> bool:
+        """Whether all of some ranks are processes of this host that have begun."""
+        return all(rank in self._pids for rank in ranks)
+
     def signal(self, number: int) -> None:
         """Send a signal to the ranks of this host that are still there."""
         for rank, pid in self._pids.items():
@@ -232,37 +271,65 @@ def _show(pipe: IO[bytes], target: Any, prefix: str) -> None:
                 target.flush()
 
 
-def _watched(processes: Sequence[_Process], output: _Output, failures: Sequence[Progress]) -> int:
-    """Wait until all have ended, by themselves or because one has failed."""
-    until: float | None = None
-    while True:
-        found = [each.status for each in processes]
-        have_ended = all(status is not None for status in found)
-        if have_ended and not output.is_open:
-            return int(any(found))
-        if until is None and (failures or any(found) or have_ended):
-            until = time.monotonic() + _GRACE
-        if until is not None and time.monotonic() > until:
-            return int(any(found) or not have_ended)
-        time.sleep(_LOOK)
+@dataclass(frozen=True, slots=True)
+class _Job:
+    """All that runs, and its end."""
 
+    count: int
+    processes: Sequence[_Process]
+    output: _Output
+    guard: Guard
+    stops: _Stops
 
-def _end(processes: Sequence[_Process], output: _Output, number: int) -> None:
-    """End what still runs: ask, and then do not."""
-    until = time.monotonic() + _ASKED
-    for asked in (number, signal.SIGKILL):
-        if not _is_running(processes, output):
-            return
-        for each in processes:
-            each.signal(asked)
-        output.signal(asked)
-        while _is_running(processes, output) and time.monotonic() < until:
+    def watch(self, failures: Sequence[Progress]) -> int:
+        """Wait until all have ended, by themselves or because one has failed, or until this process
+        is stopped. Whether something has gone wrong, as 0 or 1."""
+        until: float | None = None
+        while self.stops.first is None:
+            found = [each.status for each in self.processes]
+            have_ended = all(status is not None for status in found)
+            if have_ended and not self.output.is_open:
+                return int(any(found))
+            if until is None and (failures or any(found) or have_ended):
+                until = time.monotonic() + _GRACE
+            if until is not None and time.monotonic() > until:
+                return int(any(found) or not have_ended)
             time.sleep(_LOOK)
-        until += _ASKED
+        return 1
 
+    def end(self) -> None:
+        """End what still runs: ask ranks, then what has started them, and then do not ask."""
+        if not self._is_running:
+            return
+        self._ask(signal.SIGINT if self.stops.first == signal.SIGINT else signal.SIGTERM)
+        self._wait(_ASKED, lambda: self.output.is_open)
+        # An mpiexec may wait for ever for ranks that are gone.
+        self._wait(_LEFT, lambda: self._is_running)
+        for number in (signal.SIGTERM, signal.SIGKILL):
+            for each in self.processes:
+                each.signal(number)
+            if number == signal.SIGKILL:
+                self.output.signal(number)
+            self._wait(_LEFT, lambda: self._is_running)
+        self.guard.end()
+        self._wait(_ASKED, lambda: self._is_running)
 
-def _is_running(processes: Sequence[_Process], output: _Output) -> bool:
-    return output.is_open or any(each.status is None for each in processes)
+    def _ask(self, number: int) -> None:
+        """Send a signal to ranks, which may have something to do before they end, and to what has
+        started them only as long as they are not all known: an mpiexec passes it on."""
+        self.output.signal(number)
+        for each in self.processes:
+            if not self.output.has(range(self.count) if each.rank is None else [each.rank]):
+                each.signal(signal.SIGTERM)
+
+    def _wait(self, seconds: float, is_needed: Callable[[], bool]) -> None:
+        until = time.monotonic() + seconds
+        while is_needed() and time.monotonic() < until and not self.stops.are_urgent:
+            time.sleep(_LOOK)
+
+    @property
+    def _is_running(self) -> bool:
+        return self.output.is_open or any(each.status is None for each in self.processes)
 
 
 def _said(

@@ -25,6 +25,8 @@ client: Client | None = None
 failure = ""
 # Whether a function given to `watch` tells the store of this process's end.
 is_watched = False
+# Whether this process ends: a signal then has nothing to interrupt but that.
+is_ending = False
 # What ended ranks are given to: the group, once there is one.
 listeners: list[Callable[[Progress | None], None]] = []
 _ended: list[Progress | None] = []
@@ -82,6 +84,7 @@ def described(error: BaseException) -> str:
 def leave(status: int) -> None:
     """End the process at once."""
     for stream in (sys.stdout, sys.stderr):
-        with contextlib.suppress(OSError, ValueError):
+        # A signal may have come while something was printed.
+        with contextlib.suppress(OSError, ValueError, RuntimeError):
             stream.flush()
     os._exit(status)

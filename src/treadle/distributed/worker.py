@@ -5,12 +5,15 @@ It tells the launcher's store of itself before the script begins, and how that h
 
 from __future__ import annotations
 
+import atexit
 import json
 import os
 import runpy
 import signal
 import socket
 import sys
+import threading
+import time
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,18 +22,26 @@ from typing import NoReturn
 
 from treadle.distributed import environment, lifecycle
 from treadle.distributed.client import Client
+from treadle.distributed.store import Progress
 
 _CONNECTING = 60.0  # seconds, until all processes of all hosts have begun
+_ORPHANED = 5.0  # until a process ends whose launcher is gone
 
 
 def main(arguments: list[str]) -> int:
     """Run the script; its exit status."""
+    # Threads of libraries may be in the middle of something when a script fails, which the end of
+    # Python would take from under them. What is registered first is called last.
+    failed: list[int] = []
+    atexit.register(_leave_failed, failed)
     launched = environment.launched()
     assert launched is not None
     assert launched.store is not None
     _show_at_launcher(launched.rank, launched.key)
     sys.stdout.reconfigure(line_buffering=True, write_through=False)  # type: ignore[union-attr]
-    signal.signal(signal.SIGTERM, _stopped)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, _stopped)
+    lifecycle.listen(_heard)
     client = Client(
         launched.store, launched.rank, launched.size, launched.key, _CONNECTING, lifecycle.heard
     )
@@ -44,20 +55,34 @@ def main(arguments: list[str]) -> int:
     try:
         with _profiled():
             _run(script, is_module)
-    except SystemExit as error:
+    except BaseException as error:  # noqa: BLE001  said to all, and to the user
+        lifecycle.is_ending = True
+        status = _failed(error)
+    lifecycle.is_ending = True
+    if not lifecycle.is_watched:
+        client.bye(lifecycle.failure)
+    if status:
+        failed.append(status)
+    return status
+
+
+def _leave_failed(statuses: list[int]) -> None:
+    if statuses:
+        lifecycle.leave(statuses[0])
+
+
+def _failed(error: BaseException) -> int:
+    """Note why the script fails, and show it; the exit status."""
+    if isinstance(error, SystemExit):
         status = _status(error)
         if status:
             lifecycle.fail(f"exit status {status}")
-    except KeyboardInterrupt as error:
-        status = 130
-        lifecycle.fail(lifecycle.described(error))
-    except BaseException as error:  # noqa: BLE001  said to all, and to the user
-        status = 1
-        lifecycle.fail(lifecycle.described(error))
-        traceback.print_exception(error.with_traceback(_users(error.__traceback__)))
-    if not lifecycle.is_watched:
-        client.bye(lifecycle.failure)
-    return status
+        return status
+    lifecycle.fail(lifecycle.described(error))
+    if isinstance(error, KeyboardInterrupt):
+        return 130
+    traceback.print_exception(error.with_traceback(_users(error.__traceback__)))
+    return 1
 
 
 def _run(script: str, is_module: bool) -> None:
@@ -125,8 +150,25 @@ def _users(found: TracebackType | None) -> TracebackType | None:
 
 
 def _stopped(number: int, frame: FrameType | None) -> NoReturn:
+    """The launcher ends this process, or the user has pressed Ctrl-C."""
+    if lifecycle.is_ending:
+        lifecycle.leave(128 + number)
+    if number == signal.SIGINT:
+        raise KeyboardInterrupt
     lifecycle.fail("the launcher has ended it")
     sys.exit(128 + number)
+
+
+def _heard(progress: Progress | None) -> None:
+    """End this process if the launcher is gone, whose store it is: also one that is not connected
+    to other ranks, or computes on."""
+    if progress is None and not lifecycle.is_ending:
+        threading.Thread(target=_end_orphaned, name="treadle end", daemon=True).start()
+
+
+def _end_orphaned() -> None:
+    time.sleep(_ORPHANED)
+    lifecycle.leave(1)
 
 
 if __name__ == "__main__":

@@ -316,7 +316,7 @@ class World:
         """End this rank's part, when the process ends."""
         if self._has_left:
             return
-        self._has_left = True
+        self._has_left = lifecycle.is_ending = True
         failure = lifecycle.failure
         if not failure and self._failed is None:
             try:

@@ -6,6 +6,7 @@ The measurement is the script `ranks.py`, which `treadle launch` runs as several
 from __future__ import annotations
 
 import json
+import signal
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
@@ -18,6 +19,7 @@ from treadle.distributed.launching import Launch, Shown, run
 from treadle.runtime.devices import Device, devices
 
 _FEWEST = 2  # processes
+_STOPPED = 128  # and a signal's number: the status of a launch that was stopped by it
 
 
 def measurements(device: Device, small: bool = False) -> list[Callable[[], list[Figure]]]:
@@ -38,7 +40,10 @@ def launched(count: int, backend: str, device: str, script: Sequence[str]) -> li
     with tempfile.TemporaryDirectory(prefix="treadle-") as folder:
         file = Path(folder) / "figures.json"
         launch = Launch(count, [*script, str(file)], backend, variables={"TREADLE_DEVICE": device})
-        if run(launch, said.append, Shown(sys.stderr, sys.stderr)) or not file.exists():
-            raise DistributedError(f"distributed: {'; '.join(said) or 'no figures'}")
-        found: list[dict[str, Any]] = json.loads(file.read_text())
+        status = run(launch, said.append, Shown(sys.stderr, sys.stderr))
+        found: list[dict[str, Any]] = json.loads(file.read_text()) if file.exists() else []
+    if status > _STOPPED:
+        signal.raise_signal(status - _STOPPED)
+    if status or not found:
+        raise DistributedError(f"distributed: {'; '.join(said) or 'no figures'}")
     return [Figure(**each) for each in found]

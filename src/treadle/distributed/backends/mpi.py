@@ -6,6 +6,7 @@ and asks for their ends. So a rank that waits can hear meanwhile that another on
 
 from __future__ import annotations
 
+import atexit
 import threading
 import time
 from collections import deque
@@ -14,7 +15,8 @@ from typing import Any
 
 from treadle.core import dtypes
 from treadle.core.errors import DistributedError
-from treadle.distributed.backends import pmi
+from treadle.distributed import lifecycle
+from treadle.distributed.backends import pmi, shared_memory
 from treadle.distributed.backends.base import Meeting, meet
 from treadle.distributed.operation import Operation
 from treadle.distributed.request import Members, Request
@@ -54,8 +56,10 @@ class Mpi:
         self._active: list[tuple[Any, Operation]] = []
         self._is_closed = False
         self._mpi: Any = None
+        self._is_within = False  # whether the thread does what `_call` was given
         self._thread = threading.Thread(target=self._run, name="treadle mpi", daemon=True)
         self._thread.start()
+        atexit.register(self._leave_within)
         self._timeout = meeting.timeout
         self._meeting = meeting
         self._end: Callable[[], None] | None = None  # of an MPI that no mpiexec has started
@@ -87,6 +91,12 @@ class Mpi:
         self._call(self._finalize, self._timeout, "end")
         return None
 
+    def _leave_within(self) -> None:
+        """End the process at once if its thread is within a call of MPI that other ranks have to
+        come to: the end of Python would take MPI from under it."""
+        if self._is_within:
+            lifecycle.leave(1)
+
     # ------------------------------------------------------------------ the thread
 
     def _call(self, work: Callable[[], Any], timeout: float, what: str = "start") -> Any:
@@ -95,10 +105,12 @@ class Mpi:
         done = threading.Event()
 
         def do() -> None:
+            self._is_within = True
             try:
                 found.append((work(), None))
             except BaseException as error:  # noqa: BLE001  raised where it was asked for
                 found.append((None, error))
+            self._is_within = False
             done.set()
 
         self._queue.append(do)
@@ -128,6 +140,7 @@ class Mpi:
         if not MPI.Is_initialized():
             self._begin_mpi(MPI)
         self._ranks = MPI.COMM_WORLD.Dup()
+        shared_memory.forget_names()
         self._ranks.Set_errhandler(MPI.ERRORS_RETURN)
         return self._ranks.rank, self._ranks.size
 
