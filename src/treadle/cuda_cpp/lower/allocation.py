@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from treadle.core.source import Span
+from treadle.cuda_cpp.lower.access import refuse_hidden_constructors, refuse_hidden_destructor
 from treadle.cuda_cpp.lower.arithmetic import cast, constant, folded, times
 from treadle.cuda_cpp.lower.context import Context
 from treadle.cuda_cpp.lower.conversions import convert, is_not_null, number
@@ -20,7 +21,6 @@ from treadle.cuda_cpp.lower.special_members import (
     has_default_constructor,
     lifetime_of,
 )
-from treadle.cuda_cpp.lower.usable import refuse_hidden_constructors, refuse_hidden_destructor
 from treadle.cuda_cpp.lower.values import (
     NullTarget,
     PointerValue,

@@ -8,6 +8,7 @@ from typing import Any
 
 from treadle.core.source import Span
 from treadle.cuda_cpp.lower import builtin_names
+from treadle.cuda_cpp.lower.access import refuse_hidden_constructors, refuse_hidden_overload
 from treadle.cuda_cpp.lower.closures import this_object
 from treadle.cuda_cpp.lower.constructors import construct, unbraced
 from treadle.cuda_cpp.lower.context import Context
@@ -39,7 +40,7 @@ from treadle.cuda_cpp.lower.pointers import example_of, pointer_of
 from treadle.cuda_cpp.lower.recursion import call_recursive, calls_itself
 from treadle.cuda_cpp.lower.storage import declare_object
 from treadle.cuda_cpp.lower.tree_analysis import CHANGING
-from treadle.cuda_cpp.lower.usable import refuse_hidden_constructors, refuse_unusable
+from treadle.cuda_cpp.lower.usable import refuse_unusable
 from treadle.cuda_cpp.lower.values import (
     Candidate,
     FunctionSet,
@@ -255,6 +256,8 @@ def call_chosen(
     elif receiver is not None:
         receiver = _as_object(cx, receiver, span)
     if receiver is not None and chosen.overload.owner is not None:
+        if getattr(receiver, "type", None) == chosen.overload.owner:
+            refuse_hidden_overload(cx, chosen.overload, span)
         if virtual and (made := call_virtual(cx, chosen, values, receiver, span)) is not None:
             return made
         receiver = as_base(cx, receiver, chosen.overload.owner, span)
@@ -493,6 +496,7 @@ def call_conversion(
     if overload is None:
         return None
     refuse_unusable(cx, overload, span)
+    refuse_hidden_overload(cx, overload, span)
     with cx.in_scope(overload.scope):
         made = resolve(cx, _conversion_type(overload.declaration))
     chosen = Candidate(overload, overload.scope, ())

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from treadle.core.source import Span
+from treadle.cuda_cpp.lower.access import refuse_hidden_base, refuse_hidden_overload
 from treadle.cuda_cpp.lower.arithmetic import constant, zero_of
 from treadle.cuda_cpp.lower.builtin_calls import extents, vector
 from treadle.cuda_cpp.lower.context import Context, Returns
@@ -256,12 +257,16 @@ def run_chosen(
     if isinstance(owner, ClassType) and owner != type and derives(type, owner):  # inherited
         base = next(one for one in type.bases if one == owner or derives(one, owner))
         part = as_base(cx, place, base, span)
-        run_chosen(cx, part, base, chosen, values, span)
+        with cx.in_scope(type.scope):  # as in a member of the class
+            run_chosen(cx, part, base, chosen, values, span)
         note_references(place, part)
         _initialize_parts(cx, cx, (), type, place, span, base)
         return
     declaration = chosen.declaration
     refuse_unusable(cx, chosen.overload, span)
+    refuse_hidden_overload(cx, chosen.overload, span)
+    for wanted, value in zip(chosen.types, values, strict=False):
+        refuse_hidden_base(cx, value, wanted, span)
     instance = (id(declaration), type.arguments)
     arguments = with_defaults(cx, chosen, values)
     place = with_category(place, "lvalue")
@@ -340,7 +345,8 @@ def _initialize_parts(
             with inner.lifetime():
                 _base_initializer(inner, own[0][0], own[0][1], type, place)
         elif base != inherited and has_default_constructor(base):
-            _construct_base(cx, place, base, [], span)
+            with cx.in_scope(type.scope):
+                _construct_base(cx, place, base, [], span)
     set_table(cx, place, type, span)
     members = _members_by_name(type)
     left = {name.text: (name, items) for base, name, items in bases if base is None}
@@ -352,7 +358,8 @@ def _initialize_parts(
             with inner.lifetime():
                 _run_initializer(inner, members.get(text), name, items, type, place)
         if not mine and whole:
-            _initialize_by_default(cx, place, type, member, span)
+            with cx.in_scope(type.scope):
+                _initialize_by_default(cx, place, type, member, span)
     for name, items in left.values():
         _run_initializer(inner, members.get(name.text), name, items, type, place)
 

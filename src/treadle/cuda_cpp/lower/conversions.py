@@ -9,6 +9,7 @@ from dataclasses import replace
 
 from treadle.core.errors import CompileError
 from treadle.core.source import Span
+from treadle.cuda_cpp.lower.access import refuse_hidden_base
 from treadle.cuda_cpp.lower.address_numbers import (
     address_as_number,
     pointer_from_number,
@@ -591,6 +592,8 @@ def _derived_pointer(cx: Context, pointer: PointerValue, type: ClassType) -> Poi
 
 def explicit_cast(cx: Context, value: Value, type: CppType, style: str, span: Span) -> Value:
     """`(type)value`, static_cast, reinterpret_cast, const_cast."""
+    if style == "static_cast":
+        refuse_hidden_base(cx, value, type, span)
     if isinstance(type, Void):
         return Rvalue(ZERO, VOID)
     if isinstance(type, Reference):

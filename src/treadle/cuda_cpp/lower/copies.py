@@ -52,6 +52,12 @@ def copy_into(cx: Context, target: Value, value: Value, type: CppType, span: Spa
         if chosen.declaration.note != "defaulted":
             run_chosen(cx, target, type, chosen, [value], span)
             return
+    with cx.in_scope(type.scope):  # as in a member of the class
+        _copy_parts(cx, target, value, type, span)
+
+
+def _copy_parts(cx: Context, target: Value, value: Value, type: ClassType, span: Span) -> None:
+    """What a copy constructor does that the class does not define: copies of bases and members."""
     for base in type.bases:
         copy_into(cx, as_base(cx, target, base, span), as_base(cx, value, base, span), base, span)
     set_table(cx, target, type, span)

@@ -8,6 +8,7 @@ from typing import Any
 
 from treadle.core.source import Span
 from treadle.cuda_cpp.lower import allocation, builtin_names
+from treadle.cuda_cpp.lower.access import refuse_hidden, refuse_hidden_constructors
 from treadle.cuda_cpp.lower.arithmetic import constant
 from treadle.cuda_cpp.lower.calls import (
     call,
@@ -70,7 +71,6 @@ from treadle.cuda_cpp.lower.overloads import takes_list
 from treadle.cuda_cpp.lower.pointers import example_of
 from treadle.cuda_cpp.lower.traits import predicate
 from treadle.cuda_cpp.lower.tree_analysis import note_volatile
-from treadle.cuda_cpp.lower.usable import refuse_hidden_constructors
 from treadle.cuda_cpp.lower.user_literals import lower_user_literal
 from treadle.cuda_cpp.lower.values import (
     VALUES,
@@ -223,6 +223,7 @@ def _find_value(cx: Context, node: tree.Name) -> Any:
     while scope is not None:
         found = scope.own(node.text)
         if found is not None:
+            _refuse_hidden_in_base(cx, scope, node)
             if isinstance(found, Functions) and scope.kind == "class" and this is not None:
                 return FunctionSet(
                     node.text, tuple(found.overloads), arguments=node.arguments, receiver=this
@@ -235,6 +236,7 @@ def _find_value(cx: Context, node: tree.Name) -> Any:
             if isinstance(type, ClassType) and has_field(type, node.text):
                 if this is None:
                     raise cx.wrong(_without_object(cx, node, in_lambda), node.span)
+                _refuse_hidden_in_base(cx, scope, node)
                 found = member_of(cx, this, node, node.span)
                 return as_const(found) if is_const_field(type, node.text) else found
             if is_closure(type):
@@ -246,6 +248,13 @@ def _find_value(cx: Context, node: tree.Name) -> Any:
                 return member_of(cx, example_of(type, node.span), node, node.span)
         scope = scope.parent
     return None
+
+
+def _refuse_hidden_in_base(cx: Context, scope: Scope, node: tree.Name) -> None:
+    """CompileError for a name in a method that is a member of a base, and private there."""
+    type = scope.names.get("<class>") if scope.kind == "class" else None
+    if isinstance(type, ClassType) and type.bases:
+        refuse_hidden(cx, type, node.text, node.span)
 
 
 def _without_object(cx: Context, node: tree.Name, in_lambda: bool) -> str:

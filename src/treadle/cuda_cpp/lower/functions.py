@@ -13,6 +13,7 @@ from typing import Any
 
 from treadle.core.source import Span
 from treadle.cuda_cpp.lower import builtin_names
+from treadle.cuda_cpp.lower.access import refuse_hidden_base
 from treadle.cuda_cpp.lower.arithmetic import folded, zero_of
 from treadle.cuda_cpp.lower.closures import is_closure
 from treadle.cuda_cpp.lower.context import (
@@ -77,6 +78,8 @@ def call_function(
     declaration = chosen.declaration
     _refuse_kernels(cx, declaration, span)
     refuse_deleted(cx, chosen.overload, span)
+    for type, value in zip(chosen.types, values, strict=False):
+        refuse_hidden_base(cx, value, type, span)
     result = result_type(cx, chosen)
     if cx.lowering.unevaluated and result is not None:
         return example_of(result, span)

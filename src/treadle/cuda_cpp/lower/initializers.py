@@ -79,6 +79,7 @@ def from_list(cx: Context, type: CppType, node: tree.InitializerList, span: Span
         if has_constructors(type):
             values = cx.rules.list_arguments(cx, type, node) or arguments(cx, node.items, type)
             return cx.rules.construct(cx, type, values, span)
+        _refuse_hidden_parts(cx, type, node, span)
         return _aggregate(cx, type, node, span)
     if isinstance(type, ArrayOf):
         raise cx.wrong("a braced list initializes an array only in its declaration", span)
@@ -91,6 +92,24 @@ def from_list(cx: Context, type: CppType, node: tree.InitializerList, span: Span
     if not node.braces and not isinstance(node.items[0], tree.InitializerList):
         return convert(cx, lower(cx, node.items[0]), type, node.span)
     return _item(cx, type, node.items[0])
+
+
+def _refuse_hidden_parts(
+    cx: Context, type: ClassType, node: tree.InitializerList, span: Span
+) -> None:
+    """CompileError for values of members in braces, if some members are not public: such a class is
+    not an aggregate, and has no constructor that takes them."""
+    single = len(node.items) == 1 and not isinstance(node.items[0], tree.InitializerList)
+    if not node.items or (single and isinstance(type_of(cx, node.items[0]), ClassType)):
+        return
+    hidden = [one for one in own_members(type) if written_name(one) in type.declaration.hidden]
+    if hidden:
+        raise cx.amiss(
+            f"{type} has no constructor, and its member {written_name(hidden[0])} is not public, "
+            "so its members have no values in braces: give it a constructor",
+            span,
+            type,
+        )
 
 
 def _listed(cx: Context, type: ClassType, node: tree.InitializerList, span: Span) -> Value:

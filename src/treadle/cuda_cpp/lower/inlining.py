@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from treadle.core.source import Span
+from treadle.cuda_cpp.lower.access import refuse_hidden_base
 from treadle.cuda_cpp.lower.arithmetic import constant, folded
 from treadle.cuda_cpp.lower.conditionals import lower_place
 from treadle.cuda_cpp.lower.context import (
@@ -338,6 +339,7 @@ def _return_value(cx: Context, node: tree.Return, written: Any, type: CppType | 
             value = _moved(cx, written, value)
             if written.text == cx.returns.elided and is_local(cx, value):
                 kept = value
+    refuse_hidden_base(cx, value, type, node.span)
     if isinstance(type, Void):
         if not isinstance(getattr(value, "type", VOID), Void):
             raise cx.wrong(f"{cx.name} returns void, so a return has no value", node.span)

@@ -7,6 +7,7 @@ from typing import Any
 
 from treadle.core.source import Span
 from treadle.cuda_cpp.lower import builtin_names
+from treadle.cuda_cpp.lower.access import refuse_hidden
 from treadle.cuda_cpp.lower.arithmetic import constant, folded
 from treadle.cuda_cpp.lower.calls import call_operator, operator_call
 from treadle.cuda_cpp.lower.classes import find_bits, find_field, is_const_field, is_mutable
@@ -24,7 +25,7 @@ from treadle.cuda_cpp.lower.names import (
 )
 from treadle.cuda_cpp.lower.objects import bit_field, component_type, member, subscript
 from treadle.cuda_cpp.lower.pointers import address, as_index, follow, pointer_of
-from treadle.cuda_cpp.lower.usable import for_host, refuse_hidden
+from treadle.cuda_cpp.lower.usable import for_host
 from treadle.cuda_cpp.lower.values import (
     BitFieldLvalue,
     ChosenPointer,
@@ -143,7 +144,7 @@ def lower_member(cx: Context, node: tree.Member) -> Value:
         )
     type = getattr(base, "type", VOID)
     if isinstance(type, ClassType):
-        refuse_hidden(cx, type, node.name.text, node.span)
+        refuse_hidden(cx, type, node.name.text, node.span, of_object=True)
     found = member_of(cx, base, node.name, node.span)
     type = getattr(base, "type", None)
     if isinstance(type, ClassType) and is_const_field(type, node.name.text):

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any, NoReturn
 
 from treadle.core.source import Span
+from treadle.cuda_cpp.lower.access import refuse_hidden_name
 from treadle.cuda_cpp.lower.context import Context
 from treadle.cuda_cpp.lower.dispatch import constant_value, exact_type_of, type_of
 from treadle.cuda_cpp.lower.packs import counts_by_arguments, expanded, packs_of
@@ -57,6 +58,7 @@ def lookup(cx: Context, name: tree.Name) -> Any:
     home = scope_of(cx, name.scope)
     if home is None:
         return None
+    refuse_hidden_name(cx, home, name)
     found = home.own(name.text)
     if found is None and home.kind == "class":
         for base in home.names.get("<bases>", ()):
@@ -85,6 +87,8 @@ def scope_of(cx: Context, path: tuple[tree.Name, ...]) -> Scope | None:
             if scope is None:
                 return None
             continue
+        if scope is not None:
+            refuse_hidden_name(cx, scope, part)
         entity = _find_scope(cx.scope, part) if scope is None else scope.own(part.text)
         match entity:
             case TypeEntity(type) if _has_no_members(type):

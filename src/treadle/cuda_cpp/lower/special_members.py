@@ -21,6 +21,7 @@ from treadle.cuda_cpp.semantics.types import (
     innermost,
 )
 from treadle.cuda_cpp.syntax import tree
+from treadle.cuda_cpp.syntax.classes import signature_key
 from treadle.cuda_cpp.syntax.walk import walk_tree
 
 # The names of constructors and of the destructor in the scope of their class.
@@ -412,8 +413,11 @@ _ON_DEVICES = frozenset(("device", "global", "constexpr", "consteval"))
 
 
 def _merely_copies(function: tree.FunctionDeclaration, type: ClassType) -> bool:
-    """Whether a copy constructor copies each field, in its mem-initializers or its body."""
+    """Whether a copy constructor copies each field, in its mem-initializers or its body, and all
+    may call it."""
     if function.body is None or type.bases:
+        return False
+    if signature_key(function) in type.declaration.hidden_functions:
         return False
     other = function.parameters[0].name
     copied = [(name, items[0]) for name, items in function.initializers if len(items) == 1]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from treadle.cuda_cpp.lower.access import refuse_hidden
 from treadle.cuda_cpp.lower.arithmetic import constant, folded
 from treadle.cuda_cpp.lower.context import Context, key_of, tree_made
 from treadle.cuda_cpp.lower.dispatch import constant_value, lower, static_assert, type_of
@@ -123,6 +124,8 @@ def _structured_binding(cx: Context, node: tree.StructuredBinding) -> None:
         parts = [subscript(cx, whole, constant(at, ir.I32), node.span) for at in range(count)]
     elif isinstance(type, ClassType):
         names = [one.name for one in members_of(type)]
+        for one in names:
+            refuse_hidden(cx, type, one, node.span, of_object=True)
         parts = [cx.rules.member_of(cx, whole, tree.Name(one), node.span) for one in names]
         items = type.fields[0].type if len(type.fields) == 1 else None
         if isinstance(items, ArrayOf) and type.name.startswith("array<"):  # std::array

@@ -7,6 +7,11 @@ from functools import partial
 from typing import Any
 
 from treadle.core.source import Span
+from treadle.cuda_cpp.lower.access import (
+    refuse_hidden_base,
+    refuse_hidden_constructors,
+    refuse_hidden_destructor,
+)
 from treadle.cuda_cpp.lower.arithmetic import folded
 from treadle.cuda_cpp.lower.class_deduction import deduced_class, placeholder
 from treadle.cuda_cpp.lower.conditionals import lower_place
@@ -53,7 +58,6 @@ from treadle.cuda_cpp.lower.storage import (
 )
 from treadle.cuda_cpp.lower.templates import variable_instance
 from treadle.cuda_cpp.lower.tree_analysis import note_volatile
-from treadle.cuda_cpp.lower.usable import refuse_hidden_constructors, refuse_hidden_destructor
 from treadle.cuda_cpp.lower.values import (
     ArrayValue,
     MemoryTarget,
@@ -235,6 +239,7 @@ def _reference(cx: Context, node: tree.VariableDeclaration, type: Reference) -> 
     if node.initializer is None:
         raise cx.wrong(f"the reference {node.name} has no initializer", node.span)
     value = lower_place(cx, _only(cx, node))
+    refuse_hidden_base(cx, value, type, node.span)
     if not binds_directly(value, type) and isinstance(getattr(value, "type", None), ClassType):
         value = cx.rules.call_conversion(cx, value, type.to, False, node.span) or value
     spelled_out = not (type.const or is_auto(node.type) or cx.is_in_instance())
@@ -375,6 +380,7 @@ def _local(cx: Context, node: tree.VariableDeclaration, type: CppType) -> Any:
     else:
         value = lower(cx, initializer)
     refuse_lost_const(cx, node.type, value, node.span)
+    refuse_hidden_base(cx, value, type, node.span)
     return declare_object(cx, node.name, type, key, value, node.span)
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
 from treadle.cuda_cpp.source.tokens import IDENTIFIER
 from treadle.cuda_cpp.syntax import (
     attributes,
@@ -43,15 +46,13 @@ def class_type(c: Cursor) -> tree.TypeTree:
     if called and not scope and c.names.get(called) != CLASS_TEMPLATE:
         c.declare(called, TYPE)
     members: tuple[tree.Declaration, ...] = ()
-    bases: tuple[tree.NamedType | tree.PackExpansion, ...] = ()
-    hidden: frozenset[str] = frozenset()
-    private: frozenset[str] = frozenset()
-    friends: frozenset[str] = frozenset()
+    bases: list[_Base] = []
+    access = _Access(_default_access(kind))
     if text != ";":
         mark = c.mark
         declarations.declare_members_of(c, scope)
-        bases = _bases(c) if text == ":" else ()
-        members, hidden, private, friends = _members(c, kind, called)
+        bases = _bases(c, kind) if text == ":" else []
+        members = _members(c, kind, called, access)
         c.forget(mark)
         if not called:
             _declare_members_of_anonymous(c, members)
@@ -60,45 +61,92 @@ def class_type(c: Cursor) -> tree.TypeTree:
         kind,
         called,
         members,
-        bases,
+        tuple(base for base, _ in bases),
         text != ";",
         into.alignment,
         None,
         specialized,
         False,
         1 if into.packed else packing,
-        hidden,
-        private,
+        access.hidden,
+        access.private,
         final,
         span,
-        friends=friends,
+        friends=frozenset(access.friends),
+        friend_functions=frozenset(access.friend_functions),
+        hidden_functions=access.hidden_functions,
+        base_access=tuple(word for _, word in bases),
         scope=scope,
     )
     return tree.DefinedType(defined, span)
 
 
-def _bases(c: Cursor) -> tuple[tree.NamedType | tree.PackExpansion, ...]:
-    """`: public A, B<int>`"""
-    found: list[tree.NamedType | tree.PackExpansion] = []
+def _default_access(kind: str) -> str:
+    return "private" if kind == "class" else "public"
+
+
+_Base = tuple[tree.NamedType | tree.PackExpansion, str]
+
+
+def _bases(c: Cursor, kind: str) -> list[_Base]:
+    """`: public A, B<int>`, with their access."""
+    found: list[_Base] = []
     c.index += 1
     while True:
+        access = _default_access(kind)
         while c.text in _ACCESS_WORDS or c.text == "virtual":
             if c.text == "virtual":
                 raise c.problem("virtual base classes are not supported: make the base a member")
+            access = c.text
             c.index += 1
         c.accept("typename")
         span = c.span
         base = tree.NamedType(names.name(c, of_type=True), span)
-        found.append(tree.PackExpansion(base, span) if c.accept("...") else base)
+        found.append((tree.PackExpansion(base, span) if c.accept("...") else base, access))
         if not c.accept(","):
-            return tuple(found)
+            return found
 
 
-def _members(
-    c: Cursor, kind: str, called: str
-) -> tuple[tuple[tree.Declaration, ...], frozenset[str], frozenset[str], frozenset[str]]:
-    """The members, the names that have no public one, those that have only private ones, and the
-    names of classes that are friends."""
+@dataclass(slots=True)
+class _Access:
+    """Where the members of a class may be used, as it is read."""
+
+    current: str  # of the next member
+    names: dict[str, set[str]] = field(default_factory=dict)  # the names with each access
+    hidden_functions: dict[tuple[object, ...], str] = field(default_factory=dict)
+    friends: set[str] = field(default_factory=set)
+    friend_functions: set[str] = field(default_factory=set)
+    all_may: bool = False  # a friend was not read
+
+    def add(self, members: Iterable[tree.Declaration]) -> None:
+        """Note members with the current access."""
+        for one in members:
+            self.names.setdefault(self.current, set()).update(_names_of(one))
+            if isinstance(one, tree.FunctionDeclaration) and self.current != "public":
+                self.hidden_functions[signature_key(one)] = self.current
+
+    @property
+    def hidden(self) -> frozenset[str]:
+        """The names that have no public member."""
+        protected = self.names.get("protected", set())
+        if self.all_may:
+            return frozenset()
+        return frozenset(protected | self.private) - self.names.get("public", set())
+
+    @property
+    def private(self) -> frozenset[str]:
+        """The names that have only private members."""
+        others = self.names.get("public", set()) | self.names.get("protected", set())
+        return frozenset(self.names.get("private", set()) - others)
+
+
+def signature_key(function: tree.FunctionDeclaration) -> tuple[object, ...]:
+    """What tells a function of a class from others of its name, as it is written."""
+    types = tuple(one.type for one in function.parameters)
+    return (function.name, types, function.const, function.reference)
+
+
+def _members(c: Cursor, kind: str, called: str, access: _Access) -> tuple[tree.Declaration, ...]:
     opener = c.index
     if c.text != "{":
         raise c.problem(f"expected '{{' before the members, found {c.found()}")
@@ -109,22 +157,23 @@ def _members(
     c.class_names.append(called)
     _declare_types_ahead(c, close)
     found: list[tree.Declaration] = []
-    access, functions = "private" if kind == "class" else "public", False
-    friends: set[str] = set()
-    names_of: dict[str, set[str]] = {word: set() for word in _ACCESS_WORDS}
     try:
         while c.index < close and not c.full:
             if c.text in _ACCESS_WORDS:
-                access = c.text
+                access.current = c.text
             start = c.index
             friend = _friend_class(c)
             made = _member_or_error(c, close)
-            if friend:
-                friends.add(friend)
-            # Also after specifiers, as in `__device__ friend int f();`
-            functions = functions or (not friend and "friend" in c.texts[start : c.index])
-            names_of[access].update(filter(None, map(_name_of, made)))
             found.extend(made)
+            if friend:
+                access.friends.add(friend)
+            # Also after specifiers, as in `__device__ friend int f();`
+            elif "friend" in c.texts[start : c.index]:
+                functions = {name for one in made for name in _names_of(one)}
+                access.friend_functions |= functions
+                access.all_may |= not functions
+            else:
+                access.add(made)
     finally:
         c.class_names.pop()
     if called:
@@ -132,11 +181,7 @@ def _members(
     c.forget(mark)
     c.levels -= 1
     c.index = close + 1
-    if functions:
-        return tuple(found), frozenset(), frozenset(), frozenset()
-    private = frozenset(names_of["private"] - names_of["public"] - names_of["protected"])
-    hidden = frozenset((names_of["private"] | names_of["protected"]) - names_of["public"])
-    return tuple(found), hidden, private, frozenset(friends)
+    return tuple(found)
 
 
 def _declare_members_of_anonymous(c: Cursor, members: tuple[tree.Declaration, ...]) -> None:
@@ -147,24 +192,32 @@ def _declare_members_of_anonymous(c: Cursor, members: tuple[tree.Declaration, ..
 
 
 def _friend_class(c: Cursor) -> str:
-    """The name of the class, without its namespaces, that `friend class B;` or `template <class T>
-    friend struct B;` names at the cursor; "" for other members."""
+    """The name of the class, without its namespaces, that `friend class B;`, `friend B;` or
+    `template <class T> friend struct B;` names at the cursor; "" for other members."""
     at = c.index
     if c.texts[at] == "template" and c.texts[at + 1] == "<":
         at = angles_end(c, at + 1)
-    if at < 0 or c.texts[at] != "friend" or c.texts[at + 1] not in CLASS_WORDS:
+    if at < 0 or c.texts[at] != "friend":
         return ""
     name = ""
     while c.texts[at] not in (";", "<", ""):
+        if c.texts[at] in ("(", "{"):  # a function
+            return ""
         if c.kinds[at] == IDENTIFIER:
             name = c.texts[at]
         at += 1
     return name
 
 
-def _name_of(member: tree.Declaration) -> str:
+def _names_of(member: tree.Declaration) -> tuple[str, ...]:
+    """The names that a member declares in its class."""
+    if isinstance(member, tree.HostCode):
+        return member.names
     name = getattr(member, "name", "")
-    return name.text if isinstance(name, tree.Name) else name
+    names: tuple[str, ...] = (name.text if isinstance(name, tree.Name) else name,)
+    if isinstance(member, tree.EnumDeclaration) and not member.scoped:
+        names += tuple(enumerator for enumerator, _ in member.enumerators)
+    return tuple(filter(None, names))
 
 
 def _declare_types_ahead(c: Cursor, close: int) -> None:

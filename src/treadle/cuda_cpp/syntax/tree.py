@@ -6,6 +6,7 @@ resolution happen when a kernel is lowered, for a template once for each instanc
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias, get_args
 
@@ -673,8 +674,9 @@ class FunctionDeclaration:
 class StructDeclaration:
     """kind: "struct", "class" or "union". `complete` is False for `struct A;`. An unnamed one has
     the name "". `hidden` are the names that have no public member, and `private` those that have
-    neither a public nor a protected one; of a class with friends that are functions none.
-    `friends` are the classes that may use them."""
+    neither a public nor a protected one; `hidden_functions` is the access of each function that is
+    not public, by its name and parameters (`lower.access.signature_key`), and `base_access` that of
+    the bases. `friends` and `friend_functions` may use all of it."""
 
     kind: str
     name: str
@@ -693,6 +695,9 @@ class StructDeclaration:
     constraint: Expression | None = None  # of a template
     friends: frozenset[str] = field(default=frozenset(), compare=False)
     scope: tuple[Name, ...] = ()  # of one that is defined outside of its class: `struct A::B {…}`
+    friend_functions: frozenset[str] = field(default=frozenset(), compare=False)
+    hidden_functions: Mapping[tuple[object, ...], str] = field(default_factory=dict, compare=False)
+    base_access: tuple[str, ...] = field(default=(), compare=False)
 
 
 @dataclass(frozen=True, slots=True)
