@@ -45,7 +45,9 @@ def _found(
                 yield from _found(one.members, (*path, one.name), known)
             case tree.StructDeclaration(complete=True):
                 if one.name and one.specialized is None:
-                    yield from _found(one.members, (*path, one.name), known, one)
+                    yield from _found(
+                        one.members, (*path, *_texts(one.scope), one.name), known, one
+                    )
                 else:
                     yield from _found(one.members, (), _Known(), one)
             case tree.TypedefDeclaration():
@@ -79,11 +81,10 @@ def _kinds(one: tree.Declaration) -> Iterator[tuple[str, str, bool]]:
                 yield one.name.text, "a function", False
         case tree.NamespaceDeclaration() if one.name:
             yield one.name, "a namespace", False
-        case tree.StructDeclaration() if one.name and one.specialized is None:
-            if "::" not in one.name:
-                template = one.template is not None
-                yield one.name, "a class template" if template else "a class", not template
-        case tree.EnumDeclaration() if "::" not in one.name:
+        case tree.StructDeclaration(scope=()) if one.name and one.specialized is None:
+            template = one.template is not None
+            yield one.name, "a class template" if template else "a class", not template
+        case tree.EnumDeclaration(scope=()):
             if one.name:
                 yield one.name, "an enum", True
             if not one.scoped:
@@ -114,7 +115,7 @@ def _function_conflicts(
     if one.specialization or one.constraint is not None or one.note == "host":
         return
     types = tuple(_without_const(each.type) for each in one.parameters)
-    around = (*path, *(part.text for part in one.name.scope))
+    around = (*path, *_texts(one.name.scope))
     signature = (one.name.arguments, types, one.const, one.reference, one.variadic)
     key = (around, one.name.text, signature, one.template)
     for at, parameter in enumerate(one.parameters):
@@ -144,6 +145,10 @@ def _function_conflicts(
             f"{earlier.span.line} already",
             one.span,
         )
+
+
+def _texts(scope: tuple[tree.Name, ...]) -> _Path:
+    return tuple(one.text for one in scope)
 
 
 def _without_const(type: tree.TypeTree) -> tree.TypeTree:

@@ -136,6 +136,8 @@ def _names_of(one: tree.Declaration) -> list[str]:
         return []
     if isinstance(one, tree.HostCode):
         return []
+    if isinstance(one, (tree.StructDeclaration, tree.EnumDeclaration)) and one.scope:
+        return []
     names = [one.name]
     if isinstance(one, tree.EnumDeclaration) and not one.scoped:
         names += [name for name, _ in one.enumerators]
