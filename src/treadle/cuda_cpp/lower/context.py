@@ -224,6 +224,7 @@ class Lowering:
     file: str = ""  # that the user opened
     all_names: bool = False  # nothing but the file declares names of the function that is checked
     constants: int = 0  # depth of constant expressions
+    maybe_constants: int = 0  # depth of initializers of `const int n`, which may be constant
     asked_constant: bool = False  # whether code asked if it is in one
     literals: dict[Any, Any] = field(default_factory=dict)  # the literals of `const char *s = "…"`
     declared: tuple[str, int, CppType] | None = None  # a variable at its initializer, its scope

@@ -311,7 +311,8 @@ def _is_constant_evaluated(cx: Context, values: Sequence[Value], node: tree.Call
     if cx.isolated:
         raise NotPure
     cx.lowering.asked_constant = True
-    return Rvalue(n.Constant(cx.lowering.constants > 0, ir.BOOL, cx.span), BOOL)
+    evaluated = cx.lowering.constants + cx.lowering.maybe_constants > 0
+    return Rvalue(n.Constant(evaluated, ir.BOOL, cx.span), BOOL)
 
 
 HANDLERS: dict[str, Handler] = {

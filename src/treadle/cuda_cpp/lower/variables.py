@@ -315,13 +315,13 @@ def _initial_value(
     """The initializer of a constant, as in a constant expression, with the statements before it."""
     lowering = cx.lowering
     lowering.asked_constant = False
-    lowering.constants += 1
+    lowering.maybe_constants += 1
     try:
         with cx.separate_block() as emitted:
             value = convert(cx, lower(cx, _only(cx, node)), type, node.span)
             return emitted, folded(rvalue(cx, value, node.span).expression)
     finally:
-        lowering.constants -= 1
+        lowering.maybe_constants -= 1
 
 
 def _evaluated(
