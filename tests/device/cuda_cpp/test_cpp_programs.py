@@ -370,6 +370,30 @@ __device__ int test(int k) {
 }
 """
 
+ENUMS = """
+enum Dir { NONE, DIAG };
+enum class S : unsigned char { A, B };
+struct Cell { short score; Dir dir; S s; };
+template <class T> __device__ T made() { return T{}; }
+template <class T> __device__ T called() { return T(); }
+struct H { S s{}; Dir d = {}; S t[2]{}; Dir e = Dir(); };
+__device__ Dir given(Dir d = {}) { return d; }
+__device__ int test(int k) {
+    Cell t[4] = {}, u{}, v[3] = {{1, DIAG}}, w = {.score = 2};
+    Dir d{DIAG}, e[2] = {}, q = {DIAG};
+    S s{}, g[3] = {S::B};
+    H h;
+    Dir *p = new Dir{};
+    int sum = t[k & 3].dir + u.dir * 2 + v[0].dir * 4 + v[1].dir * 8 + e[k & 1] * 16 + *p * 32;
+    delete p;
+    sum += (int)s * 64 + (int)g[0] * 128 + (int)g[1] * 256 + (int)h.s + h.d + (int)h.t[1] + h.e;
+    sum += made<Dir>() + (int)made<S>() + called<Dir>() + made<Cell>().dir + given() + given({});
+    d = {};
+    s = S{};
+    return sum + d + (q == DIAG) * 512 + (int)s + w.dir + w.score + k;
+}
+"""
+
 # --- the table ---
 
 PROGRAMS = {
@@ -387,7 +411,7 @@ PROGRAMS = {
     "if consteval": (CONSTEVAL, [42, 344, 646, 948, 1250, 1552, 1854, 2156]),
     "variable templates": (VARIABLES, [194, 515, 836, 1142, 1463, 1784, 2090, 2412]),
     "texts": (TEXTS, [1724, 1943, 1706, 1671, 1961, 1697, 1780, 1894]),
-    # more rows
+    "enums": (ENUMS, [646, 647, 648, 649, 650, 651, 652, 653]),
 }
 
 

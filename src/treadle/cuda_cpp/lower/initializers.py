@@ -84,7 +84,10 @@ def from_list(cx: Context, type: CppType, node: tree.InitializerList, span: Span
     if isinstance(type, ArrayOf):
         raise cx.wrong("a braced list initializes an array only in its declaration", span)
     if not node.items:
-        return convert(cx, Rvalue(constant(0, ir.I32), INT, literal_zero=True), type, span)
+        zero = Rvalue(constant(0, ir.I32), INT, literal_zero=True)
+        if isinstance(type, EnumType):
+            return explicit_cast(cx, zero, type, "static", span)
+        return convert(cx, zero, type, span)
     if len(node.items) > 1:
         raise cx.wrong(f"{len(node.items)} values for one {type}", span)
     if isinstance(type, EnumType) and not isinstance(node.items[0], tree.InitializerList):
