@@ -391,10 +391,192 @@ __device__ int test(int k) {
     d = {};
     s = S{};
     return sum + d + (q == DIAG) * 512 + (int)s + w.dir + w.score + k;
+MEMBERS = """
+struct S {
+    int a, b;
+    float c;
+    int arr[3];
+    __device__ int f(int k) const { return a * k; }
+    __device__ int g(int k) { b += k; return b; }
+    __device__ static int st(int k) { return k; }
+};
+template <int S::*M> __device__ int get(const S &s) { return s.*M; }
+template <class C, class T, T C::*M> struct Acc {
+    static __device__ T &of(C &c) { return c.*M; }
+};
+template <auto M> __device__ auto geta(S *s) { return s->*M; }
+template <class C, class T> __device__ T ded(const C &c, T C::*m) { return c.*m; }
+template <int (S::*F)(int) const> __device__ int callf(const S &s, int k) {
+    return (s.*F)(k);
+}
+template <auto F, class... A> __device__ auto calla(S &s, A... a) { return (s.*F)(a...); }
+template <class R, class C, class... A> __device__ R inv(R (C::*f)(A...), C &c, A... a) {
+    return (c.*f)(a...);
+}
+using PM = int S::*;
+typedef int (S::*PF)(int);
+__device__ int sumby(const S *s, int n, int S::*m) {
+    int t = 0;
+    for (int i = 0; i < n; i++) t += s[i].*m;
+    return t;
+}
+__device__ int test(int k) {
+    S s{k, 2, 1.5f, {1, 2, 3}};
+    S ss[2] = {s, {4, 5, 6, {7, 8, 9}}};
+    int S::*p = &S::b;
+    PM q = &S::a;
+    const PM r = k & 1 ? &S::a : &S::b;
+    PF f = &S::g;
+    int (S::*h)(int) const = &S::f;
+    float S::*fc = &S::c;
+    s.*p += 1;
+    S *ps = &s;
+    ps->*q *= 2;
+    PM tab[2] = {&S::a, &S::b};
+    int t = 0;
+    for (int i = 0; i < 2; i++) t = t * 5 + s.*tab[i];
+    if (k > 5) p = &S::a;
+    int n = (p == &S::a) + (q != nullptr) * 2;
+    return get<&S::a>(s) + get<&S::b>(s) * 10 + Acc<S, float, &S::c>::of(s) +
+        geta<&S::b>(ps) + ded(s, &S::a) + callf<&S::f>(s, 3) + calla<&S::g>(s, 2) +
+        inv(&S::g, s, 1) + (s.*f)(k) + (ps->*h)(2) + int(s.*fc * 2) + s.*r * 100 + t +
+        sumby(ss, 2, &S::b) + sumby(ss, 2, p) + n;
 }
 """
 
-# --- the table ---
+KINDS = """
+#include <initializer_list>
+struct A {
+    int x, y;
+    __device__ int f(int k) { return x + k; }
+    __device__ int f(float k) { return int(k * 10); }
+    __device__ int get() const { return y; }
+    __device__ void add(int v) { x += v; }
+};
+struct B {
+    float w;
+    int z;
+    union { int u; float uf; };
+    __device__ int h(int k) { return z * k; }
+};
+struct D : A, B { int q; __device__ int own(int k) const { return q - k; } };
+struct V { virtual __device__ int v(int k) { return k; } int t; };
+struct W : V { __device__ int v(int k) override { return k * 2 + t; } };
+template <class T> struct Tr;
+template <class R, class C, class... P> struct Tr<R (C::*)(P...)> {
+    using Res = R;
+    static constexpr int n = sizeof...(P);
+    static constexpr bool c = false;
+};
+template <class R, class C, class... P> struct Tr<R (C::*)(P...) const> {
+    using Res = R;
+    static constexpr int n = sizeof...(P) + 10;
+    static constexpr bool c = true;
+};
+template <class R, class C> struct Tr<R C::*> {
+    using Res = R;
+    static constexpr int n = 100;
+};
+struct P { int *p; int v; int *q; };
+template <class T> struct Vec {
+    T d[3];
+    T s;
+    __device__ T dot(const Vec &o) const { return d[0] * o.d[0] + s; }
+    __device__ T each(T (Vec::*m)(const Vec &) const, const Vec &o) const {
+        return (this->*m)(o);
+    }
+};
+__device__ int A::*pick(int k) { return k & 1 ? &A::x : &A::y; }
+template <auto... M> __device__ int total(const A &a) { return ((a.*M) + ... + 0); }
+template <class C, class... M> __device__ int sumof(const C &c, M... m) {
+    return (0 + ... + (c.*m));
+}
+struct Vis {
+    int A::*m = &A::y;
+    int (A::*fn)(int) = nullptr;
+    __device__ int go(A &a, int k) { return fn ? (a.*fn)(k) : a.*m; }
+};
+typedef int (A::*Fn)(int);
+constexpr Fn table[] = {&A::f, nullptr};
+constexpr int A::*fields[] = {&A::x, &A::y};
+__device__ int test(int k) {
+    A a{k, 7};
+    D d;
+    d.x = 1;
+    d.y = 2;
+    d.z = 3;
+    d.u = 4;
+    d.q = 5;
+    d.w = 1.5f;
+    int D::*p = &A::y;
+    int D::*r = &B::z;
+    int B::*u = &B::u;
+    if (k > 3) r = p;
+    float B::*w = &B::w;
+    int (D::*f)(int) const = &D::own;
+    int (D::*g)(int) = &B::h;
+    Fn h = &A::f;
+    int (A::*hf)(float) = &A::f;
+    W o;
+    o.t = k;
+    V &vr = o;
+    int (V::*vf)(int) = &V::v;
+    void (A::*ad)(int) = &A::add;
+    (a.*ad)(2);
+    (d.*ad)(3);
+    Vis vis;
+    int n = vis.go(a, k);
+    vis.fn = h;
+    n += vis.go(a, k) * 3;
+    Vis e{&A::x};
+    n += e.go(a, 1);
+    int i1 = 4, i2 = 9;
+    P pp{&i1, 2, &i2};
+    int *P::*pm = k & 2 ? &P::p : &P::q;
+    *(pp.*pm) += k;
+    Vec<int> v1{{k, 2, 3}, 4}, v2{{2, 2, 2}, 1};
+    int (Vec<int>::*dm)(const Vec<int> &) const = &Vec<int>::dot;
+    const A ca{3, 4};
+    int s = 0;
+    for (auto m : {&A::x, &A::y}) s = s * 3 + ca.*m;
+    auto L = [&](int A::*m) { return a.*m; };
+    int nul = (p == nullptr) + (vis.fn != nullptr) * 2 + (pick(k) == &A::x) * 4 + (u ? 8 :
+        0) + (f == nullptr) * 16;
+    a.*pick(k) += 5;
+    (&a)->*fields[k & 1] *= 2;
+    A arr[2] = {a, ca};
+    A *ap = arr;
+    return a.x + a.y * 3 + d.*p + d.*r * 5 + d.*u + (d.*f)(k) + (d.*g)(k) + (a.*h)(2) +
+        (a.*hf)(2.5f) + int(d.*w * 4) + (vr.*vf)(k) + n + i1 + i2 * 7 + v1.each(dm, v2) + s
+        + L(&A::y) + nul * 11 + Tr<decltype(&A::get)>::n + Tr<Fn>::n + Tr<int A::*>::n +
+        (Tr<decltype(f)>::c ? 1000 : 0) + total<&A::x, &A::y>(a) + sumof(a, &A::x, &A::y) +
+        (a.*table[0])(3) + (ap++)->*fields[1] + ap->*pick(k) + sizeof(Fn) + sizeof(int A::*)
+        + (static_cast<int (A::*)(float)>(&A::f) == hf) + d.x;
+}
+"""
+
+INVOKE = """
+#include <functional>
+#include <type_traits>
+struct A {
+    int x;
+    __device__ int f(int k) { return x += k; }
+    __device__ int g() const { return x * 2; }
+};
+__device__ int fn(int a) { return a + 1; }
+__device__ int test(int k) {
+    A a{k};
+    A *p = &a;
+    int s = std::invoke(&A::f, a, 3);
+    s += std::invoke(&A::g, a) * 2 + std::invoke(&A::x, p) * 3 + std::invoke(fn, 4) +
+        std::invoke([k](int v) { return v * k; }, 5);
+    std::invoke(&A::f, p, 2);
+    return s + a.x * 100 + std::is_member_pointer_v<int A::*> +
+        std::is_member_object_pointer_v<decltype(&A::f)> * 10 +
+        std::is_member_function_pointer<decltype(&A::g)>::value * 20 + std::is_scalar_v<int
+        A::*> * 40;
+}
+"""
 
 PROGRAMS = {
     "nested classes": (NESTED, [427, 3529, 6633, 9739, 12847, 15957, 19069, 22183]),
@@ -412,6 +594,9 @@ PROGRAMS = {
     "variable templates": (VARIABLES, [194, 515, 836, 1142, 1463, 1784, 2090, 2412]),
     "texts": (TEXTS, [1724, 1943, 1706, 1671, 1961, 1697, 1780, 1894]),
     "enums": (ENUMS, [646, 647, 648, 649, 650, 651, 652, 653]),
+    "pointers to members": (MEMBERS, [673, 298, 923, 748, 1173, 1198, 1427, 1653]),
+    "kinds of pointers to members": (KINDS, [1519, 1617, 1569, 1651, 1638, 1716, 1664, 1726]),
+    "invoke": (INVOKE, [590, 703, 816, 929, 1042, 1155, 1268, 1381]),
 }
 
 

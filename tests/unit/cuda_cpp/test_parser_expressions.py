@@ -226,7 +226,6 @@ def test_what_is_no_literal(text: str) -> None:
         ("a ? b : throw 3", "throw"),
         ("dynamic_cast<S *>(p)", "dynamic_cast"),
         ("typeid(a)", "typeid"),
-        ("a.*p", "member_pointer"),
         ("co_await a", "coroutine"),
     ],
 )

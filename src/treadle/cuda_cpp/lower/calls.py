@@ -34,6 +34,7 @@ from treadle.cuda_cpp.lower.functions import (
     refuse_depth,
 )
 from treadle.cuda_cpp.lower.inlining import inline
+from treadle.cuda_cpp.lower.member_pointers import call_bound
 from treadle.cuda_cpp.lower.names import is_const, resolve
 from treadle.cuda_cpp.lower.overloads import resolve_overload, viable
 from treadle.cuda_cpp.lower.pointers import example_of, pointer_of
@@ -42,6 +43,7 @@ from treadle.cuda_cpp.lower.storage import declare_object
 from treadle.cuda_cpp.lower.tree_analysis import CHANGING
 from treadle.cuda_cpp.lower.usable import refuse_unusable
 from treadle.cuda_cpp.lower.values import (
+    BoundFunctions,
     Candidate,
     FunctionSet,
     FunctionTarget,
@@ -65,6 +67,7 @@ from treadle.cuda_cpp.semantics.types import (
     CppType,
     EnumType,
     FunctionOf,
+    MemberPointer,
     Pointer,
     Reference,
     VectorType,
@@ -90,6 +93,8 @@ def call(cx: Context, node: tree.Call) -> Value:
     function = _by_arguments(node, operands) or lower(cx, node.function)
     if isinstance(function, TypeValue):
         return _construct_call(cx, function.type, node, span)
+    if isinstance(function, BoundFunctions):
+        return _call_member(cx, function, node)
     if not isinstance(function, FunctionSet):
         pointer = pointer_of(cx, function)
         if pointer is not None and isinstance(pointer.to, FunctionOf):
@@ -163,6 +168,26 @@ def _call_pointer(cx: Context, pointer: PointerValue, node: tree.Call) -> Value:
         return call_chosen(cx, chosen, unbraced(cx, values, chosen), None, span)
 
     return call_pointer(cx, pointer, values, one_of, span)
+
+
+def _call_member(cx: Context, function: BoundFunctions, node: tree.Call) -> Value:
+    """`(object.*pointer)(arguments)`"""
+    span = node.function.span
+    type = function.pointer.type
+    assert isinstance(type, MemberPointer)
+    assert isinstance(type.to, FunctionOf)
+    wanted = type.to.parameters
+    operands = operands_of(cx, node.arguments)
+    if len(operands.values) != len(wanted):
+        given = len(operands.values)
+        raise cx.wrong(f"{type} takes {len(wanted)} arguments, not {given}", span)
+    receiver = snapshot(cx, function.receiver, OBJECT, operands.effects, span)
+    values = operands.emit(cx, lambda: wanted)
+
+    def one_of(chosen: Candidate, values: Sequence[Value]) -> Value:
+        return call_chosen(cx, chosen, unbraced(cx, values, chosen), receiver, span)
+
+    return call_bound(cx, function, values, one_of, span)
 
 
 def _by_arguments(node: tree.Call, operands: Operands | None) -> FunctionSet | None:

@@ -27,6 +27,7 @@ from treadle.cuda_cpp.semantics.types import (
     ArrayOf,
     ClassType,
     CppType,
+    MemberPointer,
     NumberTypes,
     Pointer,
     Reference,
@@ -178,6 +179,8 @@ class Rules:
     place: Callable[[Context, Any], Value]  # an expression as an object: `c ? a : b`
     # functions, constructors, conversions and operators of the file
     function_pointer: Callable[[Context, Value, CppType | None, Span], PointerValue]
+    member_pointer: Callable[[Context, Any, Span], Value | None]  # of the operand of a `&`
+    to_member_pointer: Callable[[Context, Value, MemberPointer, Span], Value | None]
     launch: Callable[[Context, tree.Call], Value]
     call_chosen: Callable[[Context, Any, Sequence[Value], Value | None, Span], Value]
     construct: Callable[[Context, CppType, Sequence[Value], Span], Value]

@@ -76,6 +76,7 @@ from treadle.cuda_cpp.semantics.types import (
     CppType,
     EnumType,
     FunctionOf,
+    MemberPointer,
     NullPointer,
     Pointer,
     Reference,
@@ -213,6 +214,9 @@ def condition(cx: Context, value: Value, span: Span) -> n.Expression:
         return is_not_null(cx, pointer, span)
     if isinstance(value, (Text, SplitArray, ObjectAddress, FunctionSet)):  # f(holds && "a message")
         return n.TRUE
+    if isinstance(getattr(value, "type", None), MemberPointer):
+        pointed = rvalue(cx, value, span).expression
+        return n.Binary("ne", pointed, constant(0, ir.I64), ir.BOOL, span)
     if isinstance(getattr(value, "type", None), ClassType):
         to_bool = cx.rules.call_conversion(cx, value, BOOL, True, span)
         if to_bool is not None:
@@ -295,6 +299,12 @@ def rank_of(cx: Context, value: Value, type: CppType) -> int:
     given = decay(getattr(value, "type", VOID))
     if isinstance(type, Pointer):
         return _pointer_rank(cx, value, given, type)
+    if isinstance(type, MemberPointer):
+        if given == type:
+            return EXACT
+        made = cx.rules.to_member_pointer(cx, value, type, cx.span)
+        of_set = isinstance(value, FunctionSet)
+        return IMPOSSIBLE if made is None else EXACT if of_set else CONVERSION
     if isinstance(value, FunctionSet):
         return IMPOSSIBLE
     if given == type:
@@ -406,7 +416,7 @@ def convert(cx: Context, value: Value, type: CppType, span: Span) -> Value:
     if isinstance(type, Reference):
         type = type.to
     given: CppType = getattr(value, "type", VOID)
-    if isinstance(type, Pointer):
+    if isinstance(type, (Pointer, MemberPointer)):
         return _to_pointer(cx, value, type, span)
     if isinstance(value, OBJECTS) and given == type and acts(type):
         return value
@@ -452,6 +462,15 @@ def convert(cx: Context, value: Value, type: CppType, span: Span) -> Value:
     raise _no_conversion(cx, value, type, span)
 
 
+def _to_member_pointer(cx: Context, value: Value, type: MemberPointer, span: Span) -> Value:
+    made = cx.rules.to_member_pointer(cx, value, type, span)
+    if made is None and isinstance(getattr(value, "type", None), ClassType):
+        made = cx.rules.call_conversion(cx, value, type, True, span)
+    if made is None:
+        raise _no_conversion(cx, value, type, span)
+    return made
+
+
 def _no_conversion(cx: Context, value: Value, type: CppType, span: Span) -> CompileError:
     given: CppType = getattr(value, "type", VOID)
     message = f"{describe(value)} does not convert to {type}{_hint(given, type)}"
@@ -489,7 +508,9 @@ def _hint(given: CppType, type: CppType) -> str:
     return ""
 
 
-def _to_pointer(cx: Context, value: Value, type: Pointer, span: Span) -> Value:
+def _to_pointer(cx: Context, value: Value, type: Pointer | MemberPointer, span: Span) -> Value:
+    if isinstance(type, MemberPointer):
+        return _to_member_pointer(cx, value, type, span)
     whole = completed(cx, type)
     assert isinstance(whole, Pointer)
     type = whole

@@ -34,6 +34,7 @@ from treadle.cuda_cpp.semantics.types import (
     ConstOf,
     CppType,
     FunctionOf,
+    MemberPointer,
     Pointer,
     Reference,
     decay,
@@ -100,6 +101,8 @@ def deduce(
                 return False
         case tree.FunctionType():
             return _deduce_function(cx, written, type, parameters, found, exact)
+        case tree.MemberPointerType():
+            return _deduce_member_pointer(cx, written, type, parameters, found, exact)
     return not exact or bool(resolve(cx, written) == type)
 
 
@@ -175,6 +178,26 @@ def _deduce_function(
     patterns = (written.result, *(one.type for one in written.parameters))
     pairs = zip(patterns, (type.result, *type.parameters), strict=True)
     return all(deduce(cx, one, to, parameters, found, exact=exact) for one, to in pairs)
+
+
+def _deduce_member_pointer(
+    cx: Context,
+    written: tree.MemberPointerType,
+    type: CppType | ConstOf,
+    parameters: Sequence[tree.TemplateParameter],
+    found: dict[str, Argument],
+    exact: bool,
+) -> bool:
+    """`T C::*` or `R (C::*)(A...)`."""
+    if not isinstance(type, MemberPointer):
+        return False
+    const = isinstance(written.to, tree.FunctionType) and written.to.const
+    owner = tree.NamedType(written.owner, written.span)
+    return (
+        const == type.const
+        and deduce(cx, owner, type.owner, parameters, found, exact=exact)
+        and deduce(cx, written.to, type.to, parameters, found, exact=exact)
+    )
 
 
 def _deduce_pointed(

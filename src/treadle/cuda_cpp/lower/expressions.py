@@ -39,8 +39,15 @@ from treadle.cuda_cpp.lower.dispatch import (
     type_of,
     unevaluated,
 )
-from treadle.cuda_cpp.lower.evaluation_order import Operands, arguments, lower_to_block, snapshot
+from treadle.cuda_cpp.lower.evaluation_order import (
+    OBJECT,
+    Operands,
+    arguments,
+    lower_to_block,
+    snapshot,
+)
 from treadle.cuda_cpp.lower.initializers import from_list
+from treadle.cuda_cpp.lower.member_pointers import holds_function_pointer, pointed_member
 from treadle.cuda_cpp.lower.members import (
     address_of,
     dereference,
@@ -109,6 +116,8 @@ from treadle.cuda_cpp.semantics.types import (
     ClassType,
     CppType,
     EnumType,
+    FunctionOf,
+    MemberPointer,
     NoLayout,
     Pointer,
     Reference,
@@ -352,6 +361,9 @@ def lower_this(cx: Context, node: tree.This) -> Value:
 
 def _unary(cx: Context, node: tree.Unary) -> Value:
     if node.op == "&":
+        member = cx.rules.member_pointer(cx, node.operand, node.span)
+        if member is not None:
+            return member
         if isinstance(node.operand, tree.Name):
             _demand_object(cx, node.operand)
         cx.addressed = node.operand
@@ -405,6 +417,8 @@ def _binary(cx: Context, node: tree.Binary) -> Value:
             cx.unused = node.right
         made = _overloaded(cx, node, left)
         return lower(cx, node.right) if made is None else made
+    if node.op in (".*", "->*"):
+        return _pointed_member(cx, node)
     if node.op in ("&&", "||"):
         left = lower(cx, node.left)
         made = _overloaded(cx, node, left)
@@ -417,6 +431,20 @@ def _binary(cx: Context, node: tree.Binary) -> Value:
         left, value = value, _combined(cx, one.op, operands, one.span)
         warn_of_operator(cx, one.op, left, one.right, one.span)
     return value
+
+
+def _pointed_member(cx: Context, node: tree.Binary) -> Value:
+    """`object.*member` and `pointer->*member`, of which a class may have its own."""
+    operands = Operands([lower(cx, node.left)], [[]])
+    operands.add(*lower_to_block(cx, node.right))
+    if node.op == "->*" and any(map(is_object_of_class, operands.values)):
+        made = operator_call(cx, node.op, operands, node.span)
+        if made is not None:
+            return made
+    base, pointer = operands.emit(cx, lambda: (OBJECT, None))
+    if node.op == "->*":
+        base = dereference(cx, base, node.span)
+    return pointed_member(cx, base, pointer, node.span)
 
 
 def _overloaded(cx: Context, node: tree.Binary, left: Value) -> Value | None:
@@ -449,10 +477,13 @@ def _combined(cx: Context, op: str, operands: Operands, span: Span) -> Value:
     return binary(cx, op, left, right, span, overloaded=False)
 
 
+_NOT_IN_CHAINS = frozenset((",", "&&", "||", ".*", "->*"))
+
+
 def _left_chain(node: tree.Binary) -> list[tree.Binary]:
     """`a + b + c` without recursion: chains of thousands are normal for generated code."""
     chain = [node]
-    while isinstance(chain[-1].left, tree.Binary) and chain[-1].left.op not in (",", "&&", "||"):
+    while isinstance(chain[-1].left, tree.Binary) and chain[-1].left.op not in _NOT_IN_CHAINS:
         chain.append(chain[-1].left)
     return chain
 
@@ -559,6 +590,10 @@ def _size_of(cx: Context, node: tree.SizeOf) -> Value:
         type = ArrayOf(CHAR, len(node.operand.data) + 1)
     else:
         type = type_of(cx, node.operand)
+    if isinstance(type, MemberPointer) and isinstance(type.to, FunctionOf):
+        return Rvalue(n.Constant(16 if node.op == "sizeof" else 8, SIZE.scalar, node.span), SIZE)
+    if holds_function_pointer(type):
+        raise cx.error(f"{node.op} of an object with a pointer to member functions", node.span)
     if isinstance(type, Void):
         raise cx.wrong(f"{node.op} of void, or of what is not an object", node.span)
     try:

@@ -37,6 +37,7 @@ from treadle.cuda_cpp.semantics.types import (
     EnumType,
     FunctionOf,
     Incomplete,
+    MemberPointer,
     Pointer,
     Reference,
     Void,
@@ -83,7 +84,7 @@ def scope_of(cx: Context, path: tuple[tree.Name, ...]) -> Scope | None:
             assert isinstance(written, tree.DecltypeType)
             type = resolve(cx, written)
             type = type.to if isinstance(type, Reference) else type
-            scope = _complete(cx, type).scope if isinstance(type, ClassType) else None
+            scope = completed_class(cx, type).scope if isinstance(type, ClassType) else None
             if scope is None:
                 return None
             continue
@@ -96,7 +97,7 @@ def scope_of(cx: Context, path: tuple[tree.Name, ...]) -> Scope | None:
             case Namespace(inner):
                 scope = inner
             case TypeEntity(ClassType() as known):
-                scope = _complete(cx, known).scope
+                scope = completed_class(cx, known).scope
             case DeclaredType():
                 scope = _enum_scope(cx, entity)
                 if scope is None:
@@ -220,6 +221,13 @@ def resolve(cx: Context, written: tree.TypeTree) -> CppType:
         case tree.FunctionType(result, parameters):
             types = (resolve(cx, one.type) for one in parameters)
             return FunctionOf(resolve(cx, result), tuple(_as_parameter(one) for one in types))
+        case tree.MemberPointerType(owner, to, span):
+            of_class = named_type(cx, owner, span)
+            if not isinstance(of_class, ClassType):
+                message = f"{of_class} is not a class, so there are no pointers to its members"
+                raise cx.wrong(message, span)
+            const = isinstance(to, tree.FunctionType) and to.const
+            return MemberPointer(of_class.name, resolve(cx, to), const, of_class)
 
 
 def _decltype(cx: Context, operand: tree.Expression, parentheses: bool) -> CppType:
@@ -305,7 +313,7 @@ def named_type(cx: Context, name: tree.Name, span: Span) -> CppType:
     entity = lookup(cx, name)
     match entity:
         case TypeEntity(ClassType(scope=None) as type):
-            return _complete(cx, type)
+            return completed_class(cx, type)
         case TypeEntity(type):
             return type
         case DeclaredType():
@@ -353,7 +361,7 @@ def refuse_later(cx: Context, entity: Any, name: tree.Name) -> None:
         )
 
 
-def _complete(cx: Context, type: ClassType) -> ClassType:
+def completed_class(cx: Context, type: ClassType) -> ClassType:
     """A class that was not defined yet when its name became a template argument."""
     if type.scope is not None or type.declaration is None:
         return type

@@ -88,6 +88,7 @@ from treadle.cuda_cpp.semantics.types import (
     CppType,
     EnumType,
     FunctionOf,
+    MemberPointer,
     Pointer,
     Reference,
     VectorType,
@@ -138,6 +139,8 @@ def binary(
         for each in (left, right):
             if isinstance(each, (SplitArray, ObjectAddress)):
                 demand_address(cx, each)
+    if _is_member_pointer(left) or _is_member_pointer(right):
+        return _on_member_pointers(cx, op, left, right, span)
     one, other = pointer_of(cx, left), pointer_of(cx, right)
     if one is not None or other is not None or isinstance(left, Null) or isinstance(right, Null):
         return _on_pointers(cx, op, left, right, one, other, span)
@@ -167,6 +170,23 @@ def _of_one_enum(cx: Context, left: Value, right: Value, span: Span) -> tuple[Va
         explicit_cast(cx, left, number_type, "static", span),
         explicit_cast(cx, right, number_type, "static", span),
     )
+
+
+def _is_member_pointer(value: Value) -> bool:
+    return isinstance(getattr(value, "type", None), MemberPointer)
+
+
+def _on_member_pointers(cx: Context, op: str, left: Value, right: Value, span: Span) -> Value:
+    """`==` and `!=`, one of which converts to the type of the other."""
+    if op not in ("==", "!="):
+        raise cx.wrong(f"operator {op} does not take pointers to members", span)
+    types = [getattr(one, "type", None) for one in (left, right)]
+    wanted = [one for one in types if isinstance(one, MemberPointer)]
+    type = wanted[0]
+    if any(cx.rules.to_member_pointer(cx, one, type, span) is None for one in (left, right)):
+        type = wanted[-1]
+    a, b = (rvalue(cx, convert(cx, each, type, span), span).expression for each in (left, right))
+    return Rvalue(folded(n.Binary(_COMPARISONS[op], a, b, ir.BOOL, span)), BOOL)
 
 
 def _is_vector(value: Value) -> bool:

@@ -272,7 +272,10 @@ def _in_pattern(
 ) -> dict[str, int]:
     if isinstance(pattern, tree.Parameter):
         pattern = pattern.type
-    while isinstance(pattern, (tree.ConstType, tree.PointerType, tree.ReferenceType)):
+    while isinstance(
+        pattern,
+        (tree.ConstType, tree.PointerType, tree.ReferenceType, tree.MemberPointerType),
+    ):
         pattern = pattern.of if isinstance(pattern, tree.ConstType) else pattern.to
         type = getattr(type, "to", type)
     if not any(isinstance(one, tree.Name) and one.text in packs for one in walk_tree(pattern)):

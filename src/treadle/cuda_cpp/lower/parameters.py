@@ -44,6 +44,7 @@ from treadle.cuda_cpp.semantics.types import (
     Void,
     all_fields,
     count_of,
+    holds_member_pointer,
     holds_pointer,
     holds_pointer_union,
     innermost,
@@ -425,6 +426,8 @@ def _is_narrowed(element: CppType) -> bool:
 def _declared(cx: Context, part: _Part) -> Declared:
     """The declared type of the parameter for a part."""
     type = part.type
+    if holds_member_pointer(type.to if isinstance(type, Pointer) else type):
+        raise cx.error(f"{part.words} has a pointer to a member, which {_NOT_FROM_HOST}", part.span)
     if isinstance(type, Pointer):
         return _pointer(cx, part, innermost(type.to))
     if isinstance(type, Reference):
@@ -450,6 +453,12 @@ def _declared(cx: Context, part: _Part) -> Declared:
     return made
 
 
+_NOT_FROM_HOST = (
+    "kernels cannot take from the host: make it a template parameter, or pass a number and choose "
+    "by it in the kernel"
+)
+
+
 def _pointer(cx: Context, part: _Part, element: CppType) -> DeclaredPointer:
     if isinstance(element, Void) or element == IMAGE:
         return DeclaredPointer(ir.VOID, part.spelling, shaped=element == IMAGE)
@@ -458,8 +467,7 @@ def _pointer(cx: Context, part: _Part, element: CppType) -> DeclaredPointer:
     )
     if isinstance(element, FunctionOf):
         raise cx.error(
-            f"{part.words} is a pointer to a function, which kernels cannot take from the host: "
-            "make it a template parameter, or pass a number and choose by it in the kernel",
+            f"{part.words} is a pointer to a function, which {_NOT_FROM_HOST}",
             part.span,
         )
     return DeclaredPointer(ir_type(element), spelling)

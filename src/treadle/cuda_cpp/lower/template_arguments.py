@@ -28,6 +28,7 @@ from treadle.cuda_cpp.semantics.types import (
     ClassType,
     ConstOf,
     CppType,
+    MemberPointer,
     NullPointer,
     Pointer,
     Reference,
@@ -67,7 +68,11 @@ def evaluate_argument(
     if isinstance(argument, tree.NamedType):
         argument = argument.name
     if isinstance(argument, tree.Unary) and argument.op == "&":
-        argument = argument.operand
+        member: Any = cx.rules.member_pointer(cx, argument.operand, argument.span)
+        if isinstance(member, FunctionSet):  # one of several functions, by the parameter's type
+            with cx.in_scope(declared):
+                member = convert(cx, member, resolve(cx, parameter.type), cx.span)
+        argument = argument.operand if member is None else member
     if isinstance(argument, tree.Name):
         function = lower(cx, argument)
         if isinstance(function, FunctionSet):  # an overload set, resolved at the call
@@ -75,7 +80,7 @@ def evaluate_argument(
     if isinstance(argument, tree.NullLiteral):  # of `enable_if_t<…> * = nullptr`
         with cx.in_scope(declared):
             wanted = resolve(cx, parameter.type)
-        if not isinstance(wanted, (Pointer, NullPointer)):
+        if not isinstance(wanted, (Pointer, NullPointer, MemberPointer)):
             raise cx.wrong(f"template parameter {parameter.name} takes a value, not nullptr")
         return Rvalue(n.Constant(0, ir.I32), wanted, literal_zero=True)
     if isinstance(argument, (*tree.TYPES, *CPP_TYPES)):

@@ -194,6 +194,8 @@ def _specificity(special: tree.StructDeclaration | tree.VariableDeclaration) -> 
                 return 1 + weight(of)
             case tree.PointerType(to) | tree.ReferenceType(to):
                 return 2 + weight(to)
+            case tree.MemberPointerType(owner, to):
+                return 2 + weight(owner) + weight(to)
             case tree.ArrayType(of, size):
                 return 2 + weight(of) + (0 if size is None else weight(size))
             case tree.NamedType(name) | (tree.Name() as name):

@@ -23,6 +23,8 @@ from treadle.cuda_cpp.semantics.types import (
     ClassType,
     CppType,
     EnumType,
+    FunctionOf,
+    MemberPointer,
     NullPointer,
     Pointer,
     Reference,
@@ -112,7 +114,9 @@ def _is_empty(cx: Context, types: Types) -> bool:
 
 
 def _is_scalar(cx: Context, types: Types) -> bool:
-    return _is_number(types[0]) or isinstance(types[0], (EnumType, Pointer, NullPointer))
+    return _is_number(types[0]) or isinstance(
+        types[0], (EnumType, Pointer, MemberPointer, NullPointer)
+    )
 
 
 def _is_signed(cx: Context, types: Types) -> bool:
@@ -159,6 +163,10 @@ _PREDICATES: dict[str, Predicate] = {
         "is_empty": _is_empty,
         "is_array": _is(ArrayOf),
         "is_pointer": _is(Pointer),
+        "is_member_pointer": _is(MemberPointer),
+        "is_member_function_pointer": lambda cx, types: (
+            isinstance(types[0], MemberPointer) and isinstance(types[0].to, FunctionOf)
+        ),
         "is_reference": _is(Reference),
         "is_lvalue_reference": lambda cx, types: (
             isinstance(types[0], Reference) and not types[0].rvalue

@@ -47,7 +47,9 @@ def changed_names(cx: Context, body: Any) -> frozenset[str]:
                 for place, argument in enumerate(arguments):
                     if isinstance(argument, tree.Name) and _takes_reference(cx, function, place):
                         found.add(argument.text)
-                if isinstance(function, tree.Member):
+                if isinstance(function, tree.Binary):  # (object.*function)(…)
+                    found.add(_root_name(function))
+                elif isinstance(function, tree.Member):
                     found.add(_root_name(function.base))
                 elif isinstance(function, tree.Name):  # an object whose operator() may change it
                     found.add(function.text)
@@ -84,8 +86,13 @@ def _takes_reference(cx: Context, function: Any, place: int) -> bool:
 
 def _root_name(expression: Any) -> str:
     """The variable that an lvalue is a part of; "" if it is accessed through a pointer."""
-    while isinstance(expression, tree.Member) and not expression.arrow:
-        expression = expression.base
+    while True:
+        if isinstance(expression, tree.Member) and not expression.arrow:
+            expression = expression.base
+        elif isinstance(expression, tree.Binary) and expression.op == ".*":
+            expression = expression.left
+        else:
+            break
     return expression.text if isinstance(expression, tree.Name) else ""
 
 

@@ -319,6 +319,17 @@ class FunctionSet:
 
 
 @dataclass(frozen=True, slots=True)
+class BoundFunctions:
+    """`object.*pointer`: the member functions that the number of a pointer to members may select,
+    each with its number, and the object."""
+
+    pointer: Rvalue
+    functions: tuple[tuple[int, Candidate], ...]
+    receiver: Any
+    type: CppType = VOID
+
+
+@dataclass(frozen=True, slots=True)
 class TypeValue:
     """A type that was parsed as an expression."""
 
@@ -336,7 +347,7 @@ Value: TypeAlias = (
     Rvalue | Lvalue | PointerValue | ArrayValue | ChoiceLvalue | ScatteredLvalue | BitsLvalue
     | BitFieldLvalue
     | PointerVariable | ChosenPointer | SplitStruct | SplitArray | ObjectAddress | Null | Text
-    | ChosenText | Braced | FunctionSet | TypeValue | VoidValue
+    | ChosenText | Braced | FunctionSet | BoundFunctions | TypeValue | VoidValue
 )  # fmt: skip
 
 VALUES = get_args(Value)

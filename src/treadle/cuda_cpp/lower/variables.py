@@ -87,6 +87,7 @@ from treadle.cuda_cpp.semantics.types import (
     CppType,
     EnumType,
     FunctionOf,
+    MemberPointer,
     Pointer,
     Reference,
     count_of,
@@ -297,7 +298,7 @@ def _known_constant(cx: Context, node: tree.VariableDeclaration, type: CppType) 
         return None
     if isinstance(type, ClassType):
         return _known_object(cx, node, type)
-    if not isinstance(type, (Arithmetic, EnumType)):
+    if not isinstance(type, (Arithmetic, EnumType, MemberPointer)):
         return None
     emitted, result = _initial_value(cx, node, type)
     if isinstance(result, n.Constant) and not emitted:

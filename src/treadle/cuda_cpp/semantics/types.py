@@ -160,6 +160,24 @@ class FunctionOf:
 
 
 @dataclass(frozen=True, slots=True)
+class MemberPointer:
+    """`to owner::*`, a pointer to a member of a class: to a field of type `to`, or to a function,
+    which may be `const`. The class is compared by name, as it may be incomplete."""
+
+    name: str
+    to: CppType
+    const: bool = False
+    owner: Any = field(default=None, compare=False, repr=False)  # the ClassType
+
+    def __str__(self) -> str:
+        if isinstance(self.to, FunctionOf):
+            parameters = ", ".join(map(str, self.to.parameters))
+            const = " const" if self.const else ""
+            return f"{self.to.result} ({self.name}::*)({parameters}){const}"
+        return f"{self.to} {self.name}::*"
+
+
+@dataclass(frozen=True, slots=True)
 class Void:
     """`void`."""
 
@@ -217,7 +235,7 @@ class Absent:
 
 CppType: TypeAlias = (
     Arithmetic | VectorType | EnumType | Pointer | Reference | ArrayOf | ClassType | Void
-    | NullPointer | StringType | FunctionOf | Absent
+    | NullPointer | StringType | FunctionOf | MemberPointer | Absent
 )  # fmt: skip
 
 VOID = Void()
@@ -398,6 +416,8 @@ def ir_type(type: CppType) -> ir.Type:
             return type.scalar
         case EnumType():
             return type.underlying.scalar
+        case MemberPointer():  # the number of a field or function, 0 for null
+            return ir.I64
         case VectorType(element=element, count=1):
             return ir.Struct(type.name, (ir.Field("x", element.scalar),))
         case VectorType():
@@ -545,6 +565,14 @@ def holds_absent(type: CppType) -> bool:
     if isinstance(type, ClassType):
         return any(holds_absent(f.type) for f in all_fields(type))
     return isinstance(innermost(type), Absent)
+
+
+def holds_member_pointer(type: CppType) -> bool:
+    """Whether a value of this type has a pointer to a member anywhere in it."""
+    inner = innermost(type)
+    if isinstance(inner, ClassType):
+        return any(holds_member_pointer(one.type) for one in all_fields(inner))
+    return isinstance(inner, MemberPointer)
 
 
 def holds_array(type: CppType) -> bool:

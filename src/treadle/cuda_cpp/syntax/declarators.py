@@ -10,7 +10,7 @@ from treadle.cuda_cpp.syntax import attributes, expressions, initializers, names
 from treadle.cuda_cpp.syntax.cursor import CLASS_TEMPLATE, TYPE, VALUE, Cursor
 from treadle.cuda_cpp.syntax.declspec import Declarator, Function
 from treadle.cuda_cpp.syntax.keywords import CV_WORDS, DEVICE_WORDS, RESTRICT_WORDS, SPECIFIER_WORDS
-from treadle.cuda_cpp.syntax.lookahead import parameters_follow
+from treadle.cuda_cpp.syntax.lookahead import member_pointer_end, parameters_follow
 
 _LATE_WORDS = frozenset(("__host__", "__forceinline__", "__noinline__"))
 _AFTER_PARAMETERS = frozenset(
@@ -51,7 +51,7 @@ def pointers(c: Cursor, base: tree.TypeTree) -> tree.TypeTree:
         links = expressions.counted(c, links)
         if text == "*":
             c.index += 1
-            base = _qualified_pointer(c, base, span)
+            base = _qualified_pointer(c, tree.PointerType(base, span=span))
         elif text in ("&", "&&"):
             c.index += 1
             while c.texts[c.index] in RESTRICT_WORDS:
@@ -59,6 +59,10 @@ def pointers(c: Cursor, base: tree.TypeTree) -> tree.TypeTree:
             base = tree.ReferenceType(base, text == "&&", span)
         elif text in CV_WORDS or text in RESTRICT_WORDS:  # `float __restrict__ *p` and such
             c.index += 1
+        elif member_pointer_end(c, c.index) > 0:
+            owner = names.name(c, of_type=True, of_pointer=True)
+            c.index += 1
+            base = _qualified_pointer(c, tree.MemberPointerType(owner, base, span))
         else:
             return base
 
@@ -72,7 +76,10 @@ def _late_specifiers(c: Cursor) -> frozenset[str]:
     return frozenset(found)
 
 
-def _qualified_pointer(c: Cursor, base: tree.TypeTree, span: Span) -> tree.TypeTree:
+def _qualified_pointer(
+    c: Cursor, pointer: tree.PointerType | tree.MemberPointerType
+) -> tree.TypeTree:
+    """A pointer with the qualifiers after its `*`."""
     const = volatile = restrict = False
     while True:
         text = c.texts[c.index]
@@ -84,14 +91,17 @@ def _qualified_pointer(c: Cursor, base: tree.TypeTree, span: Span) -> tree.TypeT
         else:
             break
         c.index += 1
-    pointer = tree.PointerType(base, restrict, span)
-    return tree.ConstType(pointer, const, volatile, span) if const or volatile else pointer
+    if restrict and isinstance(pointer, tree.PointerType):
+        pointer = replace(pointer, restrict=True)
+    if not (const or volatile):
+        return pointer
+    return tree.ConstType(pointer, const, volatile, pointer.span)
 
 
 def _inner_follows(c: Cursor, abstract: bool) -> bool:
     """Whether the `(` here begins an inner declarator, not the parameters."""
     text = c.texts[c.index + 1]
-    if text in ("*", "&", "&&"):
+    if text in ("*", "&", "&&") or member_pointer_end(c, c.index + 1) > 0:
         return True
     if text in ("__cdecl", "__stdcall", "("):
         return not abstract
@@ -114,7 +124,7 @@ def _around_inner(
     if c.texts[c.index] == "(" and (abstract or parameters_follow(c, c.index, in_block=in_block)):
         span = c.span
         function, base = _function(c, base)
-        base = tree.FunctionType(base, function.parameters, span)
+        base = tree.FunctionType(base, function.parameters, span, function.const)
     elif c.texts[c.index] == "[":
         base = _arrays(c, base)
     end = c.index

@@ -35,7 +35,6 @@ _PRECEDENCE = {
 _ASSIGNMENTS = frozenset(("=", "+=", "-=", "*=", "/=", "%=", "<<=", ">>=", "&=", "^=", "|="))
 _ANGLES = frozenset((">", ">>"))
 _PREFIXES = frozenset(("+", "-", "!", "~", "*", "&", "++", "--"))
-_MEMBER_POINTERS = frozenset((".*", "->*"))
 _SUFFIXES = frozenset(("(", "[", ".", "->", "++", "--", "<<<"))
 _LONGEST_CHAIN = 4000  # operators of one precedence, or suffixes, in a row: the depth of the tree
 
@@ -103,10 +102,7 @@ def _binary(c: Cursor, least: int) -> tree.Expression:
         span = c.span
         c.index += 1
         right = _binary(c, precedence + 1)
-        if op in _MEMBER_POINTERS:
-            left = tree.Refused("member_pointer", span)
-        else:
-            left = tree.Binary(op, left, right, span)
+        left = tree.Binary(op, left, right, span)
 
 
 def counted(c: Cursor, links: int) -> int:

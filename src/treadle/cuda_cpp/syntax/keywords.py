@@ -127,8 +127,8 @@ cuComplex cuFloatComplex cuDoubleComplex
 _TRAITS = """
 is_void is_null_pointer is_integral is_floating_point is_arithmetic is_fundamental is_enum
 is_scoped_enum is_class is_union is_empty is_array is_pointer is_reference is_lvalue_reference
-is_rvalue_reference is_scalar is_object is_signed is_unsigned is_trivially_copyable
-is_trivially_destructible is_base_of is_convertible
+is_rvalue_reference is_member_pointer is_member_function_pointer is_scalar is_object
+is_signed is_unsigned is_trivially_copyable is_trivially_destructible is_base_of is_convertible
 """
 _TRANSFORMS = """
 remove_reference remove_pointer remove_extent remove_all_extents decay make_signed make_unsigned

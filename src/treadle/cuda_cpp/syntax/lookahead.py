@@ -106,6 +106,25 @@ def name_end(c: Cursor, index: int) -> tuple[int, str | None]:
         qualified = True
 
 
+def member_pointer_end(c: Cursor, index: int) -> int:
+    """The index of the `*` if `A::*` of a pointer to a member begins at `index`, or else -1."""
+    texts = c.texts
+    at = index + (texts[index] == "::")
+    if c.kinds[at] != IDENTIFIER or texts[at + 1] not in ("::", "<"):
+        return -1
+    while c.kinds[at] == IDENTIFIER:
+        at += 1
+        if texts[at] == "<":
+            at = angles_end(c, at, logic=True)
+        if at < 0 or texts[at] != "::":
+            return -1
+        at += 1
+        if texts[at] == "*":
+            return at
+        at += texts[at] == "template"
+    return -1
+
+
 def known_as(c: Cursor, name: str, scope: str = "") -> str | None:
     """The kind that a name is declared as, in the namespace or class `scope` if one is given."""
     if not scope:
@@ -169,14 +188,17 @@ def _declarator_end(c: Cursor, at: int, sure: bool) -> tuple[int, bool]:
         text = texts[at]
         if text in _POINTERS or text in CV_WORDS or text in RESTRICT_WORDS:
             at += 1
+        elif (star := member_pointer_end(c, at)) > 0:
+            at = star + 1
         elif text == "[" and (sure or texts[at + 1] == "]"):
             if c.partners[at] < 0:
                 return (-1, False)
             at = c.partners[at] + 1
-        elif text == "(" and texts[at + 1] in _POINTERS and sure and _holds_declarator(c, at):
+        elif text == "(" and _is_pointer(c, at + 1) and sure and _holds_declarator(c, at):
             at = c.partners[at] + 1
             if texts[at] == "(" and c.partners[at] > 0:
                 at = c.partners[at] + 1
+                at += texts[at] == "const"  # of a member function
         else:
             return (at, sure)
 
@@ -185,13 +207,17 @@ def _holds_declarator(c: Cursor, opener: int) -> bool:
     """Whether the parentheses have only a declarator in them, as `(*)`, `(&x)[3]` and `(*f(int))`:
     `T(&x, 1)` makes an object."""
     texts, close, at = c.texts, c.partners[opener], opener + 1
-    while texts[at] in _POINTERS or texts[at] in CV_WORDS or texts[at] in RESTRICT_WORDS:
-        at += 1
+    while _is_pointer(c, at) or texts[at] in CV_WORDS or texts[at] in RESTRICT_WORDS:
+        at = max(at, member_pointer_end(c, at)) + 1
     at += texts[at] == "..."
     at += c.kinds[at] == IDENTIFIER
     while texts[at] in ("[", "(") and c.partners[at] > 0:
         at = c.partners[at] + 1
     return at == close
+
+
+def _is_pointer(c: Cursor, at: int) -> bool:
+    return c.texts[at] in _POINTERS or member_pointer_end(c, at) > 0
 
 
 def cast_follows(c: Cursor) -> bool:
@@ -353,8 +379,8 @@ def _is_declarator(c: Cursor, at: int, close: int) -> bool:
     texts, partners = c.texts, c.partners
     closing = [close]  # the parentheses around the name, the innermost last
     while True:
-        while texts[at] in _BEFORE_DECLARED_NAME:
-            at += 1
+        while texts[at] in _BEFORE_DECLARED_NAME or member_pointer_end(c, at) > 0:
+            at = max(at, member_pointer_end(c, at)) + 1
         if texts[at] != "(" or partners[at] < 0:
             break
         closing.append(partners[at])

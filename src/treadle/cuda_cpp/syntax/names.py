@@ -13,7 +13,6 @@ from treadle.cuda_cpp.syntax.lookahead import (
     known_as,
     type_argument_follows,
 )
-from treadle.cuda_cpp.syntax.refusals import REFUSALS
 
 _OPERATORS_TEXT = """
 + - * / % ^ & | ~ ! = < > += -= *= /= %= ^= &= |= << >> >>= <<= == != <= >= <=> <=> && || ++ -- ,
@@ -23,10 +22,15 @@ _OPERATORS = frozenset(_OPERATORS_TEXT.split())
 
 
 def name(
-    c: Cursor, *, of_type: bool = False, after_dot: bool = False, scope: Sequence[tree.Name] = ()
+    c: Cursor,
+    *,
+    of_type: bool = False,
+    after_dot: bool = False,
+    scope: Sequence[tree.Name] = (),
+    of_pointer: bool = False,
 ) -> tree.Name:
     """A name that is used. `of_type`: it must be a type, so a `<` begins template arguments.
-    `scope` is what was read before it, with its `::`."""
+    `scope` is what was read before it, with its `::`. `of_pointer`: the class before `::*`."""
     span = c.span
     scope = list(scope)
     if c.texts[c.index] == "::":
@@ -38,8 +42,8 @@ def name(
         if c.texts[c.index] != "::":
             return tree.Name(part.text, tuple(scope), part.arguments, span) if scope else part
         c.index += 1
-        if c.texts[c.index] == "*":
-            raise c.problem(REFUSALS["member_pointer"].message)
+        if of_pointer and c.texts[c.index] == "*":
+            return tree.Name(part.text, tuple(scope), part.arguments, span)
         scope.append(part)
         within = part.text
         after_dot = False

@@ -53,11 +53,6 @@ REFUSALS = {
         "write kernel<<<grid, block>>>(…), which is queued behind this kernel, or a __device__ "
         "function",
     ),
-    "member_pointer": Refusal(
-        "a pointer to a member",
-        "other GPUs can't take the address of a member",
-        "name the member, or use a switch",
-    ),
     "surface": Refusal(
         "a surface reference",
         "CUDA has none since version 12",

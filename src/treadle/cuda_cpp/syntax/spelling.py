@@ -33,6 +33,8 @@ def spell_type(written: tree.TypeTree | None) -> str:
             return f"{spell_type(of)}[{'' if size is None else spell_expression(size)}]"
         case tree.FunctionType():
             return "function"
+        case tree.MemberPointerType(owner, to):
+            return f"{spell_type(to)} {spell_name(owner)}::*"
     return "void"
 
 

@@ -107,11 +107,21 @@ class FunctionType:
     result: TypeTree
     parameters: tuple[Parameter, ...]
     span: Span = field(default=NOWHERE, compare=False)
+    const: bool = False  # of a member function
+
+
+@dataclass(frozen=True, slots=True)
+class MemberPointerType:
+    """`to owner::*`"""
+
+    owner: Name
+    to: TypeTree
+    span: Span = field(default=NOWHERE, compare=False)
 
 
 TypeTree: TypeAlias = (
     BuiltinType | NamedType | DefinedType | AutoType | DecltypeType
-    | ConstType | PointerType | ReferenceType | ArrayType | FunctionType
+    | ConstType | PointerType | ReferenceType | ArrayType | FunctionType | MemberPointerType
 )  # fmt: skip
 TYPES = get_args(TypeTree)
 
@@ -225,7 +235,7 @@ class Postfix:
 
 @dataclass(frozen=True, slots=True)
 class Binary:
-    """op: * / % + - << >> < > <= >= <=> == != & ^ | && || and the comma `,`. `span` is its
+    """op: * / % + - << >> < > <= >= <=> == != & ^ | && || .* ->* and the comma `,`. `span` is its
     place."""
 
     op: str

@@ -15,7 +15,7 @@ from treadle.cuda_cpp.syntax.keywords import (
     FUNDAMENTAL_WORDS,
     SPECIFIER_WORDS,
 )
-from treadle.cuda_cpp.syntax.lookahead import name_end
+from treadle.cuda_cpp.syntax.lookahead import member_pointer_end, name_end
 
 _BEGINNINGS = FUNDAMENTAL_WORDS | SPECIFIER_WORDS.keys() | CLASS_WORDS | {"template", "typedef"}
 _DECLARATOR_STARTS = frozenset(("*", "&", "&&", "(", "["))
@@ -203,7 +203,7 @@ def type_name(c: Cursor) -> tree.TypeTree:
     found = specifiers(c)
     if found.type is None:
         raise c.problem(f"expected a type, found {c.found()}")
-    if c.texts[c.index] not in _DECLARATOR_STARTS:
+    if c.texts[c.index] not in _DECLARATOR_STARTS and member_pointer_end(c, c.index) < 0:
         return found.type
     result = declarators.declarator(c, found.type, abstract=True)
     if result.pack and c.texts[c.index - 1] == "...":

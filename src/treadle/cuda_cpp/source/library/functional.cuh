@@ -56,9 +56,28 @@ __treadle_function(logical_and, x && y)
 __treadle_function(logical_or, x || y)
 #undef __treadle_function
 
+// The object of a pointer to a member, which may be given by a pointer to it.
+template <class T> __host__ __device__ constexpr T &__treadle_object(T &object) { return object; }
+template <class T> __host__ __device__ constexpr T &__treadle_object(T *object) { return *object; }
+template <class F, class O>
+__host__ __device__ constexpr auto __treadle_invoke(F f, O &&object) -> decltype(auto) {
+    if constexpr (__treadle_is_member_function_pointer<F>) {
+        return (__treadle_object(object).*f)();
+    } else {
+        return (__treadle_object(object).*f);
+    }
+}
+template <class F, class O, class B, class... A>
+__host__ __device__ constexpr auto __treadle_invoke(F f, O &&object, B &&b, A &&...a) -> decltype(auto) {
+    return (__treadle_object(object).*f)(forward<B>(b), forward<A>(a)...);
+}
 template <class F, class... A>
 __host__ __device__ constexpr auto invoke(F &&f, A &&...a) -> decltype(auto) {
-    return f(forward<A>(a)...);
+    if constexpr (__treadle_is_member_pointer<__treadle_decay<F>>) {
+        return __treadle_invoke(f, forward<A>(a)...);
+    } else {
+        return f(forward<A>(a)...);
+    }
 }
 
 template <class T> struct negate {

@@ -34,6 +34,12 @@ __treadle_trait(is_union)
 __treadle_trait(is_empty)
 __treadle_trait(is_array)
 __treadle_trait(is_pointer)
+__treadle_trait(is_member_pointer)
+__treadle_trait(is_member_function_pointer)
+template <class T>
+struct is_member_object_pointer
+    : integral_constant<bool, __treadle_is_member_pointer<T> && !__treadle_is_member_function_pointer<T>> {};
+template <class T> constexpr bool is_member_object_pointer_v = is_member_object_pointer<T>::value;
 __treadle_trait(is_reference)
 __treadle_trait(is_lvalue_reference)
 __treadle_trait(is_rvalue_reference)
