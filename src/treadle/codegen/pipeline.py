@@ -267,9 +267,10 @@ def with_dynamic_memory(kernel: n.Kernel, shared_bytes: int) -> n.Kernel:
         )
     length = shared_bytes // size_of(dynamic[0].element)
     if length == 0:
+        few = f", not {shared_bytes}" if shared_bytes else ""
         raise LaunchError(
             f"kernel {kernel.name} uses dynamic shared memory, and needs to know of how many bytes "
-            f"({size_of(dynamic[0].element)} at least): launch it with "
+            f"({size_of(dynamic[0].element)} at least{few}): launch it with "
             f"{kernel.name}[grid, block, bytes](…), print it with "
             f"{kernel.name}.source(…, shared_bytes=bytes), or treadle transpile --shared BYTES"
         )

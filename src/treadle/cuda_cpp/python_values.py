@@ -37,8 +37,7 @@ def number_of(type: Scalar, value: Any) -> Any:
     if isinstance(value, np.ndarray) and value.ndim == 0:
         value = value[()]
     if not _is_number(value):
-        one = ": pass x.item()" if getattr(value, "shape", None) == () else ""
-        raise Mismatch(f"{described(value)} was given{one}")
+        raise Mismatch(f"{described(value)} was given{_as_number(value)}")
     if type.kind == "bool":
         return bool(value != 0)
     if type.is_float:
@@ -51,6 +50,15 @@ def number_of(type: Scalar, value: Any) -> Any:
     if not low <= whole <= high:
         raise OutOfRange(f"{value} does not fit it (from {low} to {high})")
     return whole
+
+
+def _as_number(value: Any) -> str:
+    """How to make a number of another value, to follow a message."""
+    shape = getattr(value, "shape", None)
+    if shape is not None:
+        size = math.prod(shape)
+        return ": pass x.item()" if size == 1 else ": pass a number, or one of its elements"
+    return ": pass its real part" if isinstance(value, complex) else ""
 
 
 def _is_number(value: Any) -> bool:
@@ -164,7 +172,7 @@ def _attributes(value: Any, names: list[Any]) -> Mapping[Any, Any] | None:
     if len(missing) == len(names):
         return None
     if missing:
-        raise Mismatch(f"a {type(value).__name__} was given, which has no {', '.join(missing)}")
+        raise Mismatch(f"{described(value)} was given, which has no {', '.join(missing)}")
     return {name: getattr(value, name) for name in names}
 
 
@@ -231,7 +239,15 @@ def described(value: Any) -> str:
         return f"the number {value}"
     if dtype is not None and shape is not None:
         return f"an array of {dtype} and shape {tuple(shape)}"
-    return "None" if value is None else f"a {type(value).__name__}"
+    if value is None:
+        return "None"
+    name = type(value).__name__
+    return f"{len(value)} bytes" if name == "bytes" else f"{article(name)} {name}"
+
+
+def article(name: str) -> str:
+    """The article before the name of a Python type."""
+    return "an" if name[:1].lower() in "aeio" else "a"
 
 
 def fields_of(value: Any, names: list[Any]) -> list[Any]:
@@ -256,5 +272,5 @@ def fields_of(value: Any, names: list[Any]) -> list[Any]:
             f"an object that has {listed}"
         )
     if missing:
-        raise Mismatch(f"a {type(value).__name__} was given, which has no {', '.join(missing)}")
+        raise Mismatch(f"{described(value)} was given, which has no {', '.join(missing)}")
     return [getattr(value, name) for name in names]

@@ -163,7 +163,7 @@ MISTAKES = [
     ("the host's library", kernel("/**/std::vector<int> v;", "#include <vector>"),
      r"std::vector is from the C\+\+ standard library.*: use an array"),
     ("output streams", kernel("/**/std::cout << n;", "#include <iostream>"),
-     "from the C.. standard library"),
+     "std::cout is for host code: kernels print by printf"),
     ("CUDA's own library", kernel("/**/cudaMemcpy(x, x, 4, cudaMemcpyHostToDevice);"),
      "host library, which a kernel can't call"),
     ("a function of the host", kernel("x[0] = /**/f(n);", "int f(int a) { return a; }"),

@@ -112,11 +112,17 @@ def is_surely_none(name: str, read: Collection[str] = ()) -> bool:
     return is_nearly_one(name, (*FUNCTIONS, *OUTPUTS, *_HANDLERS, *VARIABLES))
 
 
+_WORDS = (*FUNDAMENTAL_WORDS, "else", "return", "const", "static", "struct", "while", "switch")
+
+
 def unknown(name: str, declared: Iterable[str] = (), read: Collection[str] = ()) -> str:
     """The message for an undeclared name; `declared` are names that may have been meant, and `read`
     the files that were."""
     if header := declaring_header(name, read):
         return header
+    own = name.removeprefix("std::")
+    if own in _OF_THE_HOST and own not in declared:
+        return f"{name} is for host code: {_OF_THE_HOST[own]}"
     if name.startswith("std::"):
         return (
             f"{name} is from the C++ standard library, of which kernels have a part (the guide to "
@@ -129,7 +135,7 @@ def unknown(name: str, declared: Iterable[str] = (), read: Collection[str] = ())
             f"{name} is from CUDA's host library, which a kernel can't call: call it before "
             "the launch"
         )
-    known = (*declared, *FUNCTIONS, *OUTPUTS, *_HANDLERS, *VARIABLES, *FUNDAMENTAL_WORDS)
+    known = (*declared, *FUNCTIONS, *OUTPUTS, *_HANDLERS, *VARIABLES, *_WORDS)
     qualified = next((one for one in declared if one.endswith(f"::{name}")), None)
     meant = qualified or nearest(name, known, 0.8 if len(name) > 5 else 0.75)
     hint = f" (did you mean {meant}?)" if meant and "__treadle" not in meant else ""
@@ -137,6 +143,19 @@ def unknown(name: str, declared: Iterable[str] = (), read: Collection[str] = ())
         f"{name} {UNDECLARED}{hint}: declare it, or include the file that does "
         "(include=[…] names folders to look in)"
     )
+
+
+_PRINTS = "kernels print by printf"
+_NUMBERS = "kernels draw numbers by curand_init and curand_uniform of <curand_kernel.h>"
+_OF_THE_HOST = {
+    **dict.fromkeys(("cout", "cerr", "clog", "endl", "puts", "putchar", "fprintf"), _PRINTS),
+    **dict.fromkeys(("rand", "srand", "drand48", "srand48", "random"), _NUMBERS),
+    **dict.fromkeys(("scanf", "fopen", "fclose", "fread", "fwrite", "cin", "getchar"), (
+        "read files before the launch, and pass arrays"
+    )),
+    "exit": "a thread ends by return, and __trap() stops a kernel",
+    "abort": "a thread ends by return, and __trap() stops a kernel",
+}  # fmt: skip
 
 
 def _of_library(name: str) -> str:

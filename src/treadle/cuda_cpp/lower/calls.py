@@ -35,8 +35,9 @@ from treadle.cuda_cpp.lower.functions import (
 )
 from treadle.cuda_cpp.lower.inlining import inline
 from treadle.cuda_cpp.lower.member_pointers import call_bound
+from treadle.cuda_cpp.lower.misfits import none_fits, spelled_value
 from treadle.cuda_cpp.lower.names import is_const, resolve
-from treadle.cuda_cpp.lower.overloads import resolve_overload, viable
+from treadle.cuda_cpp.lower.overloads import reasons_against, resolve_overload, viable
 from treadle.cuda_cpp.lower.pointers import example_of, pointer_of
 from treadle.cuda_cpp.lower.recursion import call_recursive, calls_itself
 from treadle.cuda_cpp.lower.storage import declare_object
@@ -395,6 +396,33 @@ def chosen_operator(
     if not candidates:
         return None
     return Operator(resolve_overload(cx, name, overloads, values, None, span), False)
+
+
+def no_operator(cx: Context, op: str, values: Sequence[Value], span: Span) -> str:
+    """The message that no operator function takes objects of classes."""
+    name = f"operator{op}"
+    owner: CppType = getattr(values[0], "type", VOID)
+    entity = owner.scope.own(name) if isinstance(owner, ClassType) and owner.scope else None
+    methods = entity.overloads if isinstance(entity, Functions) else []
+    free = [
+        one for one in _free_operators(cx, name, values) if not cx.lowering.is_ours(one.declaration)
+    ]
+    if methods and not free:
+        against = reasons_against(cx, methods, values[1:], None, span)
+        return none_fits(f"{name} of {owner}", methods, values[1:], against)
+    against = reasons_against(cx, free, values, None, span)
+    message = none_fits(name, free, values, against)
+    if free:
+        return message
+    given = map(spelled_value, values)
+    taken = ", ".join(f"{one} {each}" for one, each in zip(given, "ab", strict=False))
+    types = [getattr(one, "type", VOID) for one in values]
+    owner = next(one for one in types if isinstance(one, ClassType))
+    result = "bool" if op in _LOGICAL else owner
+    return f"{message}: declare it, as in __device__ {result} {name}({taken})"
+
+
+_LOGICAL = frozenset(("==", "!=", "<", ">", "<=", ">=", "!"))
 
 
 def defaulted_operator(cx: Context, op: str, values: Sequence[Value]) -> Overload | None:

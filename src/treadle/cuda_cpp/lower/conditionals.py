@@ -51,6 +51,7 @@ from treadle.cuda_cpp.lower.values import (
 from treadle.cuda_cpp.semantics.types import (
     BOOL,
     VOID,
+    Arithmetic,
     ClassType,
     CppType,
     Pointer,
@@ -254,6 +255,11 @@ def _common_of(cx: Context, one: Value, other: Value, node: tree.Conditional) ->
 def _refuse_unlike(cx: Context, one: Value, other: Value, node: tree.Conditional) -> None:
     """CompileError for pointers to types of which neither converts to the other."""
     left, right = decay(getattr(one, "type", VOID)), decay(getattr(other, "type", VOID))
+    for number, type in ((one, left), (other, right)):
+        if isinstance(type, Arithmetic) and not getattr(number, "literal_zero", False):
+            raise cx.wrong(
+                f"the operands of ?: are {left} and {right}, which have no common type", node.span
+            )
     if not isinstance(left, Pointer) or not isinstance(right, Pointer) or left == right:
         return
     if rank_of(cx, one, right) == rank_of(cx, other, left) == IMPOSSIBLE:

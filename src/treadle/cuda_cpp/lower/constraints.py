@@ -25,6 +25,7 @@ from treadle.cuda_cpp.semantics.types import (
     decay,
 )
 from treadle.cuda_cpp.syntax import tree
+from treadle.cuda_cpp.syntax.spelling import spell_expression, spell_name, spell_type
 from treadle.ir import nodes as n
 from treadle.ir import types as ir
 
@@ -66,6 +67,68 @@ def concept_holds(cx: Context, entity: GlobalVariable, node: tree.Name) -> bool:
         return False
     assert isinstance(declaration.initializer, tree.EXPRESSIONS)
     return satisfied(cx, scope, declaration.initializer)
+
+
+# --- why one does not hold -----------------------------------------------------------------------
+
+
+def why_unsatisfied(cx: Context, scope: Scope, constraint: tree.Expression | None) -> str:
+    """The part of a constraint that does not hold, to follow a message."""
+    with cx.in_scope(scope):
+        parts = _failing(cx, constraint, _MOST_NESTED)
+    return ": " + ", as ".join(parts) if parts else ""
+
+
+_MOST_NESTED = 4  # concepts
+
+
+def _failing(cx: Context, node: Any, levels: int) -> list[str]:
+    """What fails, and why that does."""
+    match node:
+        case tree.Binary(op="&&", left=left, right=right):
+            return _failing(cx, right if _holds(cx, left) else left, levels)
+        case tree.Requires():
+            return [_failing_requirement(cx, node)]
+        case tree.Name() if is_concept(entity := lookup(cx, node)):
+            try:
+                declaration, scope = variable_instance(cx, entity, node.arguments or (), node.span)
+            except IllFormed as error:
+                return [f"{spell_name(node)} {_IS_FALSE}", error.message]
+            bound = ", ".join(map(spelled, scope.names["<arguments>"]))
+            inner: list[str] = []
+            # Concepts of the library end at traits of our own, whose names say nothing.
+            if levels and not cx.lowering.is_ours(declaration):
+                with cx.in_scope(scope):
+                    inner = _failing(cx, declaration.initializer, levels - 1)
+            name = "::".join([*(part.text for part in node.scope), node.text])
+            return [f"{name}<{bound}> {_IS_FALSE}", *inner]
+    return [f"{_written(node)} {_IS_FALSE}"]
+
+
+_IS_FALSE = "is false"
+
+
+def _failing_requirement(cx: Context, node: tree.Requires) -> str:
+    scope = Scope(cx.scope)
+    for one in node.parameters:
+        declare_example(cx, scope, one, resolve(cx, one.type))
+    with cx.in_scope(scope):
+        failing = [one for one in node.requirements if not _is_met(cx, one)]
+    if not failing:
+        return "its requirements are not met"
+    text = _written(failing[0].expression)
+    result = failing[0].result
+    if failing[0].nested:
+        return f"{text} {_IS_FALSE}"
+    of = "" if result is None else f", or its type does not satisfy {spell_name(result)}"
+    return f"{text} is not valid{of}"
+
+
+def _written(node: Any) -> str:
+    try:
+        return spell_expression(node)
+    except KeyError:
+        return spell_type(node) if isinstance(node, tree.TYPES) else "its condition"
 
 
 # --- requires-expressions ------------------------------------------------------------------------

@@ -196,10 +196,12 @@ class Rules:
     conversion_result: Callable[[Context, CppType, CppType], CppType | None]
     call_operator: Callable[[Context, str, Sequence[Value], Span], Value | None]
     chosen_operator: OperatorRule
+    no_operator: Callable[[Context, str, Sequence[Value], Span], str]  # the message
     rewritten: Callable[[Context, str, Value, Value, Span], Value | None]
     three_way: Callable[[Context, Value, Value, Span], Value]
     # constraints of templates
     satisfied: Callable[[Context, Scope, tree.Expression | None], bool]
+    why_unsatisfied: Callable[[Context, Scope, tree.Expression | None], str]
     stricter: Callable[[Context, tuple[Scope, Any], tuple[Scope, Any]], int]
 
 

@@ -55,6 +55,7 @@ from treadle.cuda_cpp.lower.values import (
     as_const,
     describe,
     is_prvalue,
+    not_a_number,
     with_category,
 )
 from treadle.cuda_cpp.semantics.types import (
@@ -175,14 +176,14 @@ def number(cx: Context, value: Value, span: Span) -> tuple[n.Expression, Arithme
         if isinstance(value.type, ClassType):
             value = cx.rules.call_conversion(cx, value, None, False, span) or value
         if isinstance(getattr(value, "type", None), ClassType):
-            raise cx.unfit(f"a number is needed here, not {describe(value)}", value, span)
+            raise cx.unfit(not_a_number(value), value, span)
         read = rvalue(cx, value, span)
         type = underlying(read.type)
         if type is not None and isinstance(value, BitFieldLvalue):
             return _promoted_bits(value, read.expression, type, span)
         if type is not None:
             return read.expression, type
-    raise cx.unfit(f"a number is needed here, not {describe(value)}", value, span)
+    raise cx.unfit(not_a_number(value), value, span)
 
 
 def integer(cx: Context, value: Value, rule: str, span: Span) -> n.Expression:
@@ -221,8 +222,16 @@ def condition(cx: Context, value: Value, span: Span) -> n.Expression:
         to_bool = cx.rules.call_conversion(cx, value, BOOL, True, span)
         if to_bool is not None:
             return condition(cx, to_bool, span)
+        to_number = cx.rules.call_conversion(cx, value, None, False, span)
+        if to_number is None:
+            message = f"{value.type} does not convert to bool, which a condition is: {_COMPARE}"
+            raise cx.unfit(message, value, span)
+        value = to_number
     expression, _ = number(cx, value, span)
     return as_bool(expression, span)
+
+
+_COMPARE = "compare one of its members, or declare explicit operator bool() const in it"
 
 
 def as_bool(expression: n.Expression, span: Span) -> n.Expression:
@@ -474,6 +483,8 @@ def _to_member_pointer(cx: Context, value: Value, type: MemberPointer, span: Spa
 def _no_conversion(cx: Context, value: Value, type: CppType, span: Span) -> CompileError:
     given: CppType = getattr(value, "type", VOID)
     message = f"{describe(value)} does not convert to {type}{_hint(given, type)}"
+    if isinstance(value, FunctionSet):
+        message += f": call it, as in {value.name}(…)"
     if str(given) == str(type):  # one of which was not complete where it was named
         return cx.error(message, span)
     return cx.amiss(message, span, given, type)

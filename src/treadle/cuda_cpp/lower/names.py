@@ -419,7 +419,8 @@ def _instance(cx: Context, entity: DeclaredType, name: tree.Name) -> CppType:
                 cx, declaration.template, name.arguments or (), entity.scope, name.span
             )
             if not cx.rules.satisfied(cx, scope, declaration.constraint):
-                raise cx.wrong(unsatisfied(declaration.name), name.span)
+                why = cx.rules.why_unsatisfied(cx, scope, declaration.constraint)
+                raise cx.wrong(unsatisfied(declaration.name) + why, name.span)
             with cx.in_scope(scope):
                 return resolve(cx, declaration.type)
         with cx.in_scope(entity.scope):

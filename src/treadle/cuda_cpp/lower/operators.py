@@ -128,7 +128,11 @@ def binary(
             made = cx.rules.rewritten(cx, op, left, right, span)
         if made is not None:
             return made
+        given = [left, right]
         left, right = _as_number(cx, left, span), _as_number(cx, right, span)
+        if _is_class(left) or _is_class(right):
+            cause = left if _is_class(left) else right
+            raise cx.unfit(cx.rules.no_operator(cx, op, given, span), cause, span)
         if op in _COMPARISONS:
             left, right = _of_one_enum(cx, left, right, span)
     if op == "<=>":
@@ -434,6 +438,8 @@ def unary(cx: Context, op: str, operand: Value, span: Span) -> Value:
         made = cx.rules.call_operator(cx, op, [operand], span)
         if made is not None:
             return made
+        if op != "!" and _is_class(_as_number(cx, operand, span)):
+            raise cx.unfit(cx.rules.no_operator(cx, op, [operand], span), operand, span)
     if op == "+" and (pointer := pointer_of(cx, operand)) is not None:
         return pointer
     if op == "!":

@@ -11,7 +11,12 @@ from treadle.core.errors import CompileError
 from treadle.core.source import Span
 from treadle.cuda_cpp.lower.alias_patterns import pattern_of
 from treadle.cuda_cpp.lower.ambiguity import equally_good, nearer
-from treadle.cuda_cpp.lower.constraints import declare_example, satisfied, stricter
+from treadle.cuda_cpp.lower.constraints import (
+    declare_example,
+    satisfied,
+    stricter,
+    why_unsatisfied,
+)
 from treadle.cuda_cpp.lower.context import Context
 from treadle.cuda_cpp.lower.conversions import (
     CONVERSION,
@@ -26,6 +31,7 @@ from treadle.cuda_cpp.lower.conversions import (
 )
 from treadle.cuda_cpp.lower.deduction import deduce, deduce_exactly
 from treadle.cuda_cpp.lower.dispatch import type_of, unevaluated
+from treadle.cuda_cpp.lower.misfits import MOST_LISTED, misfit, none_fits
 from treadle.cuda_cpp.lower.names import (
     is_auto,
     is_const,
@@ -52,6 +58,7 @@ from treadle.cuda_cpp.lower.template_arguments import (
     bind,
     bind_arguments,
     evaluate_argument,
+    too_many_arguments,
 )
 from treadle.cuda_cpp.lower.templates import parts_of
 from treadle.cuda_cpp.lower.values import (
@@ -95,7 +102,8 @@ def resolve_overload(
     """The best viable function. CompileError lists the candidates if there is none."""
     found, reasons = viable(cx, overloads, values, explicit, span)
     if not found:
-        message = _none_fits(name, overloads, values, reasons)
+        against = reasons_against(cx, overloads, values, explicit, span)
+        message = none_fits(f"function {name}", overloads, values, against)
         certain = all(isinstance(one, IllFormed) for one in reasons) and not any(
             cx.lowering.is_ours(one.declaration) for one in overloads
         )
@@ -121,6 +129,35 @@ def resolve_overload(
             span,
         )
     return specialized(cx, best, overloads)
+
+
+def reasons_against(
+    cx: Context,
+    overloads: Sequence[Overload],
+    values: Sequence[Value],
+    explicit: Sequence[Any] | None,
+    span: Span,
+) -> list[str]:
+    """Why each of the first overloads does not take these arguments, for messages."""
+    return [_reason_against(cx, one, values, explicit, span) for one in overloads[:MOST_LISTED]]
+
+
+def _reason_against(
+    cx: Context,
+    overload: Overload,
+    values: Sequence[Value],
+    explicit: Sequence[Any] | None,
+    span: Span,
+) -> str:
+    try:
+        candidate = _ranked(cx, overload, values, explicit, span, explain=True)
+    except CompileError as error:
+        return error.message
+    if candidate is None:  # the number of arguments is another one
+        return ""
+    if _loses_const(candidate, values):
+        return "an argument is const, and the function may change it"
+    return misfit(candidate, values)
 
 
 def _for_category(
@@ -246,6 +283,20 @@ def _candidate(
     explicit: Sequence[Any] | None,
     span: Span,
 ) -> Candidate | None:
+    found = _ranked(cx, overload, values, explicit, span)
+    return None if found is None or IMPOSSIBLE in found.ranks else found
+
+
+def _ranked(
+    cx: Context,
+    overload: Overload,
+    values: Sequence[Value],
+    explicit: Sequence[Any] | None,
+    span: Span,
+    explain: bool = False,
+) -> Candidate | None:
+    """A function with the ranks of its arguments; None if it takes another number of them. The
+    error of a constraint says which part of it fails, if it is to `explain` that."""
     declaration = overload.declaration
     if packs := packs_of(declaration):
         counts = _pack_counts(cx, declaration, packs, values, explicit or ())
@@ -263,26 +314,26 @@ def _candidate(
         types = tuple(resolved_parameter(cx, one.type) for one in parameters)
         if declaration.template and _may_fail(declaration.result):
             result_type(cx, Candidate(overload, scope, types))
-        if not _is_satisfied(cx, declaration, scope, types):
-            raise cx.wrong(unsatisfied(declaration.name.text), span)
+        inner = _with_examples(cx, declaration, scope, types)
+        if not satisfied(cx, inner, declaration.constraint):
+            why = why_unsatisfied(cx, inner, declaration.constraint) if explain else ""
+            raise cx.wrong(unsatisfied(declaration.name.text) + why, span)
     ranks = tuple(_rank(cx, value, type) for value, type in zip(values, types, strict=False))
-    if IMPOSSIBLE in ranks:
-        return None
     # What `...` takes is the worst of conversions: any other function is better.
     ranks += (ELLIPSIS,) * (len(values) - len(ranks))
     return Candidate(overload, scope, types, ranks)
 
 
-def _is_satisfied(
+def _with_examples(
     cx: Context, declaration: tree.FunctionDeclaration, scope: Scope, types: Sequence[CppType]
-) -> bool:
-    """Whether a function's constraint holds, in which its parameters may be named."""
+) -> Scope:
+    """The scope of a function's constraint, in which its parameters may be named."""
     if declaration.constraint is None:
-        return True
+        return scope
     inner = Scope(scope)
     for parameter, type in zip(declaration.parameters, types, strict=True):
         declare_example(cx, inner, parameter, type)
-    return satisfied(cx, inner, declaration.constraint)
+    return inner
 
 
 def _type_of(cx: Context, value: Value) -> CppType:
@@ -381,7 +432,7 @@ def _deduced(
     template = overload.declaration.template
     assert template is not None
     if len(explicit) > len(template):
-        raise cx.wrong(f"{len(explicit)} template arguments for {len(template)} parameters", span)
+        raise cx.wrong(too_many_arguments(template, len(explicit)), span)
     found: dict[str, Argument] = {}
     evaluated: list[Argument] = []
     declared = Scope(overload.scope, kind="template")
@@ -430,7 +481,13 @@ def _not_deduced(written: tree.TypeTree, type: CppType, found: dict[str, Argumen
     known = found.get(name)
     if known is not None and not isinstance(known, (Rvalue, FunctionSet, DeclaredType)):
         return f"{name} would be {known} and {type}: give it in <>, or convert an argument"
-    return f"template arguments cannot be deduced from {type}"
+    return f"{_names_in(written)} cannot be deduced: {spell_type(written)} does not match {type}"
+
+
+def _names_in(written: tree.TypeTree) -> str:
+    """The template parameters in a parameter's type, which nothing else names."""
+    found = [one.text for one in walk_tree(written) if isinstance(one, tree.Name)]
+    return " and ".join(dict.fromkeys(found)) or "a template argument"
 
 
 def _listed_item(written: tree.TypeTree) -> tree.TypeTree | None:
@@ -657,49 +714,6 @@ def _written_arguments(
         if argument_key(evaluated) != argument_key(bound):
             return False
     return True
-
-
-def _none_fits(
-    name: str,
-    overloads: Sequence[Overload],
-    values: Sequence[Value],
-    reasons: Sequence[CompileError],
-) -> str:
-    given = ", ".join(_spelled(value) for value in values)
-    message = f"no function {name} takes ({given})"
-    candidates = [_takes(one.declaration, len(values)) for one in overloads[:4]]
-    if candidates:
-        message += ": " + "; ".join(candidates)
-    if reasons:
-        message += f" ({reasons[0].message})"
-    elif len(overloads) == 1:
-        message += _needs_variable(overloads[0].declaration.parameters, values)
-    return message
-
-
-def _needs_variable(parameters: Sequence[tree.Parameter], values: Sequence[Value]) -> str:
-    """The argument that a reference cannot refer to."""
-    for number, (one, value) in enumerate(zip(parameters, values, strict=False)):
-        type = one.type
-        if (
-            isinstance(type, tree.ReferenceType)
-            and not (type.rvalue or isinstance(type.to, tree.ConstType))
-            and isinstance(value, Rvalue)
-        ):
-            needs = f"{spell_type(type)} needs a variable"
-            return f"; argument {number + 1} is a value, and {needs}: name one, or take const"
-    return ""
-
-
-def _takes(declaration: tree.FunctionDeclaration, given: int) -> str:
-    """What a function takes: how many arguments, or their types if so many were given."""
-    parameters = declaration.parameters
-    start = f"{declaration.name.text} of line {declaration.span.line} takes"
-    if len(parameters) == given:
-        return f"{start} ({', '.join(spell_type(one.type) for one in parameters)})"
-    most = f"{len(parameters)} argument{'' if len(parameters) == 1 else 's'}"
-    least = sum(one.default is None and not one.pack for one in parameters)
-    return f"{start} {most}" if least == len(parameters) else f"{start} {least} to {most}"
 
 
 def _spelled(value: Value) -> str:

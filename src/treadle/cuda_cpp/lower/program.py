@@ -38,6 +38,7 @@ from treadle.cuda_cpp.lower.parameters import (
     returns_a_value,
     zero_value,
 )
+from treadle.cuda_cpp.lower.recovery import UNDECLARED
 from treadle.cuda_cpp.lower.rules import RULES
 from treadle.cuda_cpp.lower.template_arguments import bind_arguments, spelled
 from treadle.cuda_cpp.lower.tree_analysis import Reachable
@@ -52,6 +53,7 @@ from treadle.cuda_cpp.lower.variables import (
 from treadle.cuda_cpp.semantics.conflicts import conflicts
 from treadle.cuda_cpp.semantics.doubtful import doubtful
 from treadle.cuda_cpp.semantics.early_errors import early_errors
+from treadle.cuda_cpp.semantics.host_launches import launch_errors
 from treadle.cuda_cpp.semantics.ill_formed import IllFormed
 from treadle.cuda_cpp.semantics.malformed import malformed
 from treadle.cuda_cpp.semantics.misplaced import misplaced
@@ -85,7 +87,7 @@ from treadle.cuda_cpp.semantics.types import (
 from treadle.cuda_cpp.source.declaring_headers import namespaces_without_header
 from treadle.cuda_cpp.source.headers import declares_only_host_names, why_missing
 from treadle.cuda_cpp.source.predefined import DOUBLE_IS_FLOAT
-from treadle.cuda_cpp.source.preprocessor import preprocess
+from treadle.cuda_cpp.source.preprocessor import OPEN_LITERAL, preprocess
 from treadle.cuda_cpp.syntax import tree
 from treadle.cuda_cpp.syntax.source_file import SourceFile
 from treadle.cuda_cpp.syntax.spelling import spell_argument, spell_type
@@ -126,7 +128,7 @@ def read(
         errors += misspelled(read.tokens, file)
         errors += namespaces_without_header(read.tokens, file, read.texts)
     if len(errors) == len(read.errors):  # others follow from these
-        errors += parsed.errors
+        errors += _before_open_literals(parsed.errors, read.errors)
     errors.sort(key=lambda error: (error.file, error.line))
     if errors:
         raise CompileErrors([one.with_source(read.texts.get(one.file)) for one in errors])
@@ -137,6 +139,7 @@ def read(
         *conflicts(parsed.unit.declarations, file),
         *malformed(parsed.unit.declarations, file),
         *misplaced(parsed.unit.declarations),
+        *launch_errors(parsed.unit.declarations),
         *early_errors(parsed.uses, headers, builtin_names.is_known, message_of, is_surely_none),
     ]
     source = SourceFile(
@@ -145,6 +148,33 @@ def read(
     if wrong:
         raise CompileErrors(_with_type_errors(wrong, source, file, double))
     return source
+
+
+def _before_open_literals(
+    found: Sequence[CompileError], earlier: Sequence[CompileError]
+) -> list[CompileError]:
+    """The syntax errors that do not follow from a literal without an end, which takes what is
+    behind it along."""
+    open_ones = [one for one in earlier if OPEN_LITERAL in one.message]
+    return [
+        one
+        for one in found
+        if not any(one.file == each.file and one.line >= each.line for each in open_ones)
+    ]
+
+
+def _without_followers(errors: Sequence[CompileError]) -> list[CompileError]:
+    """Errors without those that stand behind an undeclared name in its line, and may follow from
+    it."""
+    found: list[CompileError] = []
+    unknown: set[tuple[str, int]] = set()
+    for one in errors:
+        if UNDECLARED in one.message:
+            unknown.add((one.file, one.line))
+        elif (one.file, one.line) in unknown:
+            continue
+        found.append(one)
+    return found
 
 
 def _with_type_errors(
@@ -159,7 +189,8 @@ def _with_type_errors(
     for one in more:
         found.setdefault(one.span, one)
     order = {name: at for at, name in enumerate(source.texts)}
-    return sorted(found.values(), key=lambda one: (order.get(one.file, 0), one.line, one.column))
+    ordered = sorted(found.values(), key=lambda one: (order.get(one.file, 0), one.line, one.column))
+    return _without_followers(ordered)
 
 
 def load(

@@ -53,8 +53,10 @@ RULES = Rules(
     conversion_result=calls.conversion_result,
     call_operator=calls.call_operator,
     chosen_operator=calls.chosen_operator,
+    no_operator=calls.no_operator,
     rewritten=comparisons.rewritten,
     three_way=comparisons.three_way,
     satisfied=constraints.satisfied,
+    why_unsatisfied=constraints.why_unsatisfied,
     stricter=constraints.stricter,
 )

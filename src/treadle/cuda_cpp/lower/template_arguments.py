@@ -57,7 +57,7 @@ def evaluate_argument(
             const = is_const_type(cx, argument) and not isinstance(type, Reference)
             return ConstOf(type) if const else type
         if not isinstance(argument, CPP_TYPES):
-            raise cx.wrong(f"template parameter {parameter.name} takes a type")
+            raise cx.wrong(f"template parameter {parameter.name} takes a type, not a value")
         made: Argument = argument
         return made
     if parameter.kind == "template":
@@ -188,11 +188,15 @@ def bind_arguments(
         known.append(value)
         bind(inner, parameter, value)
     if given:
-        raise cx.wrong(
-            f"{len(arguments)} template arguments for {len(parameters)} parameters", span
-        )
+        raise cx.wrong(too_many_arguments(parameters, len(arguments)), span)
     inner.names["<arguments>"] = tuple(known)
     return inner
+
+
+def too_many_arguments(parameters: Sequence[tree.TemplateParameter], given: int) -> str:
+    """The message for more template arguments than a template has parameters."""
+    names = ", ".join(one.name or one.kind for one in parameters)
+    return f"{given} template arguments for {len(parameters)} parameters: <{names}>"
 
 
 def bind(scope: Scope, parameter: tree.TemplateParameter, value: Argument) -> None:

@@ -58,7 +58,8 @@ def class_instance(
     assert declaration.template is not None
     scope = bind_arguments(cx, declaration.template, arguments, entity.scope, span)
     if not cx.rules.satisfied(cx, scope, declaration.constraint):
-        raise cx.wrong(unsatisfied(template.name), span)
+        why = cx.rules.why_unsatisfied(cx, scope, declaration.constraint)
+        raise cx.wrong(unsatisfied(template.name) + why, span)
     bound = scope.names["<arguments>"]
     # By name as well: pointers to const and to non-const compare equal.
     keys = tuple((argument_key(argument), spelled(argument)) for argument in bound)

@@ -21,7 +21,9 @@ from treadle.cuda_cpp.semantics.types import (
     BitField,
     ClassType,
     CppType,
+    EnumType,
     Pointer,
+    VectorType,
 )
 from treadle.cuda_cpp.syntax import tree
 from treadle.ir import nodes as n
@@ -412,6 +414,20 @@ def describe(value: Any) -> str:
     if name == "Null":
         return "nullptr"
     return f"a value of type {type}"
+
+
+def not_a_number(value: Value) -> str:
+    """The message for a value that is not a number, with what makes one of it."""
+    type = getattr(value, "type", None)
+    cure = ""
+    if isinstance(type, VectorType):
+        names = ", ".join(f".{one}" for one in ir.COMPONENTS[: type.count])
+        cure = f": name one of its components, {names}"
+    elif isinstance(type, EnumType):
+        cure = ": cast it, as in static_cast<int>(…)"
+    elif isinstance(type, Pointer):
+        cure = ": read what it points to, by * or [ ]"
+    return f"a number is needed here, not {describe(value)}{cure}"
 
 
 class Dependent:

@@ -12,17 +12,25 @@ from treadle.cuda_cpp.lower.values import FunctionSet, Value
 from treadle.cuda_cpp.semantics.types import Arithmetic, ArrayOf, EnumType, Pointer
 from treadle.cuda_cpp.syntax import tree
 from treadle.cuda_cpp.syntax.walk import walk_tree
+from treadle.ir.types import BOOL
 
 _DIVISIONS = frozenset(("/", "%", "/=", "%="))
 _SHIFTS = frozenset(("<<", ">>", "<<=", ">>="))
+_BELOW = frozenset(("<", ">="))  # comparisons with 0 that are always the same for unsigned numbers
+_DOUBTFUL = _DIVISIONS | _SHIFTS | _BELOW
 
 
 def warn_of_operator(cx: Context, op: str, left: Value, right: Any, span: Span) -> None:
     """Warn of an operator on integers whose right operand is a wrong number."""
-    if not cx.lowering.checking or op not in _DIVISIONS | _SHIFTS:
+    if not cx.lowering.checking or op not in _DOUBTFUL:
         return
     number = _number(right)
     type = getattr(left, "type", None)
+    if op in _BELOW:
+        if number == 0 and isinstance(type, Arithmetic) and _counts_from_zero(type):
+            result = "false" if op == "<" else "true"
+            cx.warn(f"this is always {result}: {type} has no numbers below 0", span)
+        return
     integral = isinstance(type, Arithmetic) and not type.scalar.is_float
     if number is None or not (integral or isinstance(type, EnumType)):
         return
@@ -35,6 +43,11 @@ def warn_of_operator(cx: Context, op: str, left: Value, right: Any, span: Span) 
         cx.warn(
             f"a shift by {number} of an integer of {bits} bits, whose result is undefined", span
         )
+
+
+def _counts_from_zero(type: Arithmetic) -> bool:
+    scalar = type.scalar
+    return not (scalar.is_float or scalar.is_signed) and scalar != BOOL
 
 
 def warn_of_subscript(cx: Context, node: tree.Subscript, base: Value) -> None:

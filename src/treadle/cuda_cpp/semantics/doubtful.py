@@ -11,6 +11,7 @@ from treadle.core.source import Span
 from treadle.cuda_cpp.semantics.returns import without_return
 from treadle.cuda_cpp.semantics.unset import unset_reads
 from treadle.cuda_cpp.syntax import tree
+from treadle.cuda_cpp.syntax.walk import walk_tree
 
 _ON_DEVICES = frozenset(("device", "global"))
 _LASTING = frozenset(("static", "shared", "extern", "constant", "device", "managed"))
@@ -31,7 +32,27 @@ def doubtful(
             continue
         for name, span in unset_reads(one.body, by_value):
             yield f"{name} is read here, and nothing has set it", span
+        yield from _slips(one.body)
         yield from _Results(one).found()
+
+
+def _slips(body: tree.Compound) -> Iterator[Warning]:
+    """`if (a = 3)`, and an `if` whose body is the empty statement `;`."""
+    for node in walk_tree(body):
+        if isinstance(node, (tree.If, tree.While)):
+            test = node.condition
+            if isinstance(test, tree.Assign) and test.op == "=" and _is_literal(test.value):
+                yield "this condition assigns (=) and is always the same: == compares", test.span
+        if isinstance(node, tree.If) and _is_empty(node.then) and node.otherwise is None:
+            yield "this if ends with the ; behind its condition, and does nothing", node.span
+
+
+def _is_literal(node: Any) -> bool:
+    return isinstance(node, (tree.IntegerLiteral, tree.FloatLiteral, tree.BoolLiteral))
+
+
+def _is_empty(node: Any) -> bool:
+    return isinstance(node, tree.Compound) and not node.body and not node.braces
 
 
 def _is_of_user(one: tree.FunctionDeclaration, file: str) -> bool:

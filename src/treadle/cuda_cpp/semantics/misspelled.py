@@ -4,13 +4,14 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 
 from treadle.core.errors import CompileError
 from treadle.core.source import Span
 from treadle.cuda_cpp.source.tokens import IDENTIFIER, Token
 from treadle.cuda_cpp.syntax.keywords import DECLARATION_WORDS, FUNDAMENTAL_WORDS, KEYWORDS
+from treadle.cuda_cpp.syntax.likely_causes import meant_specifier
 
 _MEANT = (
     "__global__", "__device__", "__host__", "__shared__", "__constant__", "__managed__",
@@ -30,7 +31,7 @@ def misspelled(tokens: Sequence[Token], file: str) -> list[CompileError]:
             if text not in found and not difflib.get_close_matches(text, _MEANT, 1, 0.85):
                 continue
             found.setdefault(text, []).append(at)
-    errors = []
+    errors = [*_without_underscores(tokens, file)]
     for text, places in found.items():
         if not all(_specifies(tokens, at) for at in places):
             continue  # it is a name of the file
@@ -43,6 +44,17 @@ def misspelled(tokens: Sequence[Token], file: str) -> list[CompileError]:
                     CompileError(f"{text} is not a specifier (did you mean {meant}?)", span)
                 )
     return errors
+
+
+def _without_underscores(tokens: Sequence[Token], file: str) -> Iterator[CompileError]:
+    """`global void k()` and `shared float s[32]`: no name stands before a fundamental type."""
+    for at, token in enumerate(tokens[:-1]):
+        meant = meant_specifier(token.text)
+        if not meant or token.kind != IDENTIFIER or not _specifies(tokens, at):
+            continue
+        is_users = token.file == file or not token.file.startswith("<")
+        if tokens[at + 1].text in FUNDAMENTAL_WORDS and is_users:
+            yield CompileError(f"{token.text} is not a specifier: write {meant}", token.span)
 
 
 def _specifies(tokens: Sequence[Token], at: int) -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import difflib
+
 from treadle.cuda_cpp.source import c_headers, cuda_headers
 from treadle.cuda_cpp.source.library_headers import library_file, library_text
 
@@ -13,6 +15,12 @@ def header_name(name: str) -> str | None:
     """The name of a built-in header, which may have several; None for other headers."""
     name = _SAME_AS.get(name, name)
     return name if name in _TEXTS else library_file(name)
+
+
+def near_header(name: str) -> str:
+    """The built-in header whose name is nearly this one; "" if there is none."""
+    close = difflib.get_close_matches(name, [*_TEXTS, *_SAME_AS], 1, 0.85)
+    return close[0] if close else ""
 
 
 def header_text(name: str) -> str:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import difflib
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from treadle.cuda_cpp.source.conditions import HAS_INCLUDE, evaluate
 from treadle.cuda_cpp.source.diagnostics import TooMuch
 from treadle.cuda_cpp.source.expansion import PAINTED, Expander
 from treadle.cuda_cpp.source.files import Files, LoadedFile
-from treadle.cuda_cpp.source.headers import NOT_FOUND, header_text, why_missing
+from treadle.cuda_cpp.source.headers import NOT_FOUND, header_text, near_header, why_missing
 from treadle.cuda_cpp.source.lexer import EMPTY, Stretch, printable
 from treadle.cuda_cpp.source.library_headers import PARTS, parts_for
 from treadle.cuda_cpp.source.macros import Macro, defined_macro
@@ -231,7 +232,7 @@ class _Reader:
                 token = Token(IDENTIFIER, *token[1:])
             elif kind == OTHER and (quote := _opening_quote(token.text)):
                 self.diagnostics.error(
-                    f"the literal that begins here has no closing {quote}", token
+                    f"the literal that begins here {OPEN_LITERAL} {quote}", token
                 )
                 token = Token(STRING, '""', *token[2:])
             elif kind == EMPTY:
@@ -255,7 +256,8 @@ class _Reader:
             if name.text in _REFUSED:
                 self.diagnostics.error(f"#{name.text} {_REFUSED[name.text]}", name)
             elif name.text not in _IGNORED and name.kind != "number":
-                self.diagnostics.error(f"#{name.text} is not a directive", name)
+                meant = _meant_directive(name.text, self.directives)
+                self.diagnostics.error(f"#{name.text} is not a directive{meant}", name)
         return []
 
     def _define(self, directive: Token, tokens: list[Token]) -> list[Token]:
@@ -361,8 +363,11 @@ class _Reader:
         code tests with #ifdef, so without it other code could be compiled."""
         why = why_missing(name)
         if why == NOT_FOUND and not self.skip_missing:
+            near = near_header(name)
+            meant = f" (did you mean {near}?)" if near else ""
             self.diagnostics.error(
-                f"{name} {why}; if only code for the host needs it, pass skip_missing_headers=True",
+                f"{name}{meant} {why}; if only code for the host needs it, pass "
+                "skip_missing_headers=True",
                 place,
             )
         else:
@@ -396,6 +401,17 @@ def _opening_quote(text: str) -> str:
     return next((character for character in text[:4] if character in "\"'"), "")
 
 
+OPEN_LITERAL = "has no closing"  # in the error of a literal
+
+
+def _meant_directive(name: str, known: Iterable[str]) -> str:
+    """The directive that a name nearly is, to follow a message."""
+    meant = _OTHER_WORDS.get(name)
+    close = [meant] if meant else difflib.get_close_matches(name, [*known, *_CONDITIONALS], 1)
+    return f" (did you mean #{close[0]}?)" if close else ""
+
+
+_OTHER_WORDS = {"elseif": "elif", "elsif": "elif", "end": "endif", "fi": "endif"}
 _CONDITIONALS = ("if", "ifdef", "ifndef", "elif", "elifdef", "elifndef", "else", "endif")
 _IGNORED = ("line", "warning", "ident", "sccs")  # they do not change what is compiled
 _REFUSED = {

@@ -22,6 +22,7 @@ from treadle.cuda_cpp.syntax.keywords import (
     TRAITS,
     TRANSFORMS,
 )
+from treadle.cuda_cpp.syntax.likely_causes import in_place_of, macro_of
 
 KEYWORD = "keyword"  # an identifier token that is a keyword
 
@@ -276,7 +277,10 @@ class Cursor:
         """An error at the next token, or at another one."""
         at = self.index if index is None else index
         if self.kinds[at] == OTHER:
-            message = f"'{_short(self.texts[at])}' is not a token of C++: {message}"
+            text = self.texts[at]
+            message = f"'{_short(text)}' is not a token of C++{in_place_of(text)}: {message}"
+        if macro := macro_of(self.tokens[at], self.sources):
+            message += f", in what the macro {macro} stands for"
         return SyntaxProblem(message, self.span_at(at))
 
     def deeper(self) -> None:

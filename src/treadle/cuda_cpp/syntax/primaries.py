@@ -7,7 +7,7 @@ from collections.abc import Callable
 from treadle.core.source import Span
 from treadle.cuda_cpp.source.tokens import IDENTIFIER, NUMBER, STRING
 from treadle.cuda_cpp.syntax import initializers, literals, names, tree
-from treadle.cuda_cpp.syntax.cursor import CLASS_TEMPLATE, TYPE, Cursor
+from treadle.cuda_cpp.syntax.cursor import CLASS_TEMPLATE, TYPE, VALUE, Cursor
 from treadle.cuda_cpp.syntax.keywords import FUNDAMENTAL_WORDS
 from treadle.cuda_cpp.syntax.lookahead import known_as, type_end
 
@@ -82,7 +82,7 @@ def named(c: Cursor) -> tree.Expression:
     following = c.texts[c.index]
     if following in ("(", "{"):
         kind = known_as(c, name.text, name.scope[-1].text if name.scope else "")
-        if kind in (TYPE, CLASS_TEMPLATE) or following == "{":
+        if kind in (TYPE, CLASS_TEMPLATE) or (following == "{" and kind != VALUE):
             return _constructed(c, tree.NamedType(name, span), span)
     if name.text in ("NULL", "__null") and not name.scope:
         return tree.NullLiteral(span)

@@ -72,6 +72,12 @@ def spell_expression(node: Any) -> str:
             return f"{spell_expression(left)} {op} {spell_expression(right)}"
         case tree.Unary(op=op, operand=operand):
             return f"{op}{spell_expression(operand)}"
+        case tree.Call(function=function, arguments=arguments):
+            return f"{spell_expression(function)}({', '.join(map(spell_expression, arguments))})"
+        case tree.Member(base=base, name=name, arrow=arrow):
+            return f"{spell_expression(base)}{'->' if arrow else '.'}{spell_name(name)}"
+        case tree.Subscript(base=base, index=index):
+            return f"{spell_expression(base)}[{spell_expression(index)}]"
         case tree.SizeOf(operand=operand, op=op):
             return f"{op}({spell_argument(operand)})"
     raise KeyError(node.__class__.__name__)

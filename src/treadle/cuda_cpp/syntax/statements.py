@@ -21,6 +21,7 @@ from treadle.cuda_cpp.syntax import (
     types,
 )
 from treadle.cuda_cpp.syntax.cursor import VALUE, Cursor, Jumps, SyntaxProblem
+from treadle.cuda_cpp.syntax.likely_causes import meant_keyword
 from treadle.cuda_cpp.syntax.lookahead import declaration_follows
 
 _UNROLL = re.compile(r"(unroll|nounroll)\b\s*(.*)", re.DOTALL)
@@ -105,7 +106,17 @@ def statement(c: Cursor) -> tree.Statement:
         return statement(c) if c.texts[c.index] != "[" else expression_statement(c)
     if c.kinds[c.index] == IDENTIFIER and c.texts[c.index + 1] == ":":
         return _label(c)
-    return simple_statement(c)
+    if c.kinds[c.index] != IDENTIFIER:
+        return simple_statement(c)
+    start = c.index
+    try:
+        return simple_statement(c)
+    except SyntaxProblem as problem:
+        meant = meant_keyword(text, c.names)
+        if not meant or problem.abandon:
+            raise
+        message = f"{text} is neither a keyword nor declared (did you mean {meant}?)"
+        raise SyntaxProblem(message, c.span_at(start)) from None
 
 
 def simple_statement(c: Cursor) -> tree.Statement:
@@ -449,7 +460,7 @@ def _return(c: Cursor) -> tree.Statement:
 def _empty(c: Cursor) -> tree.Statement:
     span = c.span
     c.index += 1
-    return tree.Compound((), span)
+    return tree.Compound((), span, braces=False)
 
 
 def _label(c: Cursor) -> tree.Statement:

@@ -475,8 +475,11 @@ class StructuredBinding:
 
 @dataclass(frozen=True, slots=True)
 class Compound:
+    """`{…}`; without `braces` the empty statement, `;`."""
+
     body: tuple[Statement, ...]
     span: Span = field(default=NOWHERE, compare=False)
+    braces: bool = True
 
 
 @dataclass(frozen=True, slots=True)
