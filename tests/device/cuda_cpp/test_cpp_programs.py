@@ -391,6 +391,9 @@ __device__ int test(int k) {
     d = {};
     s = S{};
     return sum + d + (q == DIAG) * 512 + (int)s + w.dir + w.score + k;
+}
+"""
+
 MEMBERS = """
 struct S {
     int a, b;
@@ -577,6 +580,8 @@ __device__ int test(int k) {
         A::*> * 40;
 }
 """
+
+# --- the table ---
 
 PROGRAMS = {
     "nested classes": (NESTED, [427, 3529, 6633, 9739, 12847, 15957, 19069, 22183]),
