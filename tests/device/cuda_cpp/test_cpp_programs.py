@@ -374,6 +374,8 @@ ENUMS = """
 enum Dir { NONE, DIAG };
 enum class S : unsigned char { A, B };
 struct Cell { short score; Dir dir; S s; };
+enum class Bits : unsigned { A = 1, B = A << 2, C = B | A, D };
+template <int N> struct Table { enum class Q { X = N, Y = X * 2 }; };
 template <class T> __device__ T made() { return T{}; }
 template <class T> __device__ T called() { return T(); }
 struct H { S s{}; Dir d = {}; S t[2]{}; Dir e = Dir(); };
@@ -390,6 +392,8 @@ __device__ int test(int k) {
     sum += made<Dir>() + (int)made<S>() + called<Dir>() + made<Cell>().dir + given() + given({});
     d = {};
     s = S{};
+    enum class Local { P = 3, R = P + 1 };
+    sum += (int)Bits::C + (int)Bits::D * 10 + (int)Local::R * 100 + (int)Table<4>::Q::Y * 1000;
     return sum + d + (q == DIAG) * 512 + (int)s + w.dir + w.score + k;
 }
 """
@@ -598,7 +602,7 @@ PROGRAMS = {
     "if consteval": (CONSTEVAL, [42, 344, 646, 948, 1250, 1552, 1854, 2156]),
     "variable templates": (VARIABLES, [194, 515, 836, 1142, 1463, 1784, 2090, 2412]),
     "texts": (TEXTS, [1724, 1943, 1706, 1671, 1961, 1697, 1780, 1894]),
-    "enums": (ENUMS, [646, 647, 648, 649, 650, 651, 652, 653]),
+    "enums": (ENUMS, [9111, 9112, 9113, 9114, 9115, 9116, 9117, 9118]),
     "pointers to members": (MEMBERS, [673, 298, 923, 748, 1173, 1198, 1427, 1653]),
     "kinds of pointers to members": (KINDS, [1519, 1617, 1569, 1651, 1638, 1716, 1664, 1726]),
     "invoke": (INVOKE, [590, 703, 816, 929, 1042, 1155, 1268, 1381]),

@@ -337,6 +337,7 @@ def _enumerators(
 ) -> tuple[tuple[str, tree.Expression | None], ...]:
     found: list[tuple[str, tree.Expression | None]] = []
     c.index += 1
+    mark = c.mark
     while c.text != "}":
         name, _ = names.identifier(c, "an enumerator")
         attributes.attributes(c)
@@ -344,11 +345,12 @@ def _enumerators(
         if c.accept("="):
             value = expressions.conditional(c)
         found.append((name, value))
-        if not scoped:
-            c.declare(name, VALUE)
+        c.declare(name, VALUE)
         if not c.accept(","):
             break
     c.expect("}", "at the end of the enumerators")
+    if scoped:  # only the values of the next ones name them
+        c.forget(mark)
     if called:
         c.members[called] = dict.fromkeys((name for name, _ in found), VALUE)
     return tuple(found)
