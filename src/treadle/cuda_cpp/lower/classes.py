@@ -657,5 +657,5 @@ def _inside_enum(entity: Enumerator) -> Scope:
     plain = replace(entity.declaration, scoped=False)
     home = Scope(entity.scope)
     for position, (name, _) in enumerate(plain.enumerators):
-        home.names[name] = Enumerator(plain, position, entity.scope)
+        home.names[name] = Enumerator(plain, position, home)
     return home
