@@ -21,6 +21,15 @@ _MIXED = (
     "{ return w; } };"
 )
 
+_MOVES = (
+    "struct P { int v; __device__ P() : v(1) {} __device__ P(P &&p) : v(p.v) {} };"
+    "__device__ int g(P p) { return p.v; }"
+)
+_EXPLICIT = (
+    "struct P { int v; __device__ explicit operator int() const { return v; } };"
+    "struct Q { int v; __device__ explicit Q(int w) : v(w) {} };"
+)
+
 # (declarations, body, words)
 ILL_FORMED_DECLARATIONS: list[tuple[str, str, str]] = [
     # --- words that do not go together ---
@@ -109,6 +118,40 @@ ILL_FORMED_DECLARATIONS: list[tuple[str, str, str]] = [
     ("class P { __device__ P() {} }; struct Q : P { __device__ Q() {} };", "Q q;", "this P of .* is private"),
     ("class P { int v; public: int w; };", "P p = {1, 2};", "its member v is not public, so its members have no values in braces"),
     ("class P { int v, w; };", "P p; auto [q, r] = p;", "v is not a public member"),
+    # --- members and objects without a value, abstract classes, copies ---
+    ("struct P { const int v; int w; __device__ P() { w = 1; } };", "", "v of P is const, and this constructor gives it no value"),
+    ("struct P { int &v; int w; __device__ P(int u) : w(u) {} };", "", "v of P is a reference, and this constructor"),
+    ("struct P { const int v; __device__ P(); }; __device__ P::P() {}", "", "v of P is const, and this constructor"),
+    ("template <class T> struct P { T &v; __device__ P(int) {} };", "P<int> p(1);", "v of P is a reference"),
+    ("struct P { virtual __device__ int f() = 0; }; __device__ int g(P p) { return 1; }", "", "P is abstract"),
+    ("struct P { virtual __device__ int f() = 0; }; __device__ P g(P &p) { return p; }", "", "P is abstract"),
+    (_MOVES, "P p; P q = p;", "P declares how it is moved, so it has no copies"),
+    (_MOVES, "P p; x[0] = g(p);", "P declares how it is moved"),
+    ("struct P { P() = default; P(P &&) = default; int v; }; struct Q { P p; };", "Q p; Q q = p;", "P declares how it is moved"),
+    ("struct P { int v; P() = default; __device__ P &operator=(P &&p) { v = p.v; return *this; } };", "P p; P q(p);", "P declares how it is moved"),
+    # --- initializers ---
+    ("struct P { int v, w; };", "P p{.w = 1, .v = 2};", "\\.v is behind \\.w: designators are in the order"),
+    ("template <class T> concept Wide = sizeof(T) == 8;", "Wide auto v = 1.0f;", "float does not satisfy Wide"),
+    ("", "auto v = 1, w = 2.0f;", "auto is float for w, and int for v before it"),
+    ("", "for (auto i = 0, j = 1u; i < 2; i++) x[i] = j;", "auto is unsigned int for j"),
+    (_EXPLICIT, "P p; int v = p;", "converts to int by a cast only"),
+    (_EXPLICIT, "P p; x[0] = p;", "converts to int by a cast only"),
+    (_EXPLICIT + "__device__ int g(P p) { return p; }", "", "converts to int by a cast only"),
+    (_EXPLICIT, "Q q = {1};", "the constructor of .*Q is explicit, so = {"),
+    # --- constants ---
+    ("consteval int g(int v) { return v; }", "x[0] = g(n);", "g, which is consteval, must be known when .* n is a variable"),
+    ("consteval int g(int v) { return v; }", "x[0] = g(x[1]);", "x is a variable"),
+    ("__device__ int g(int v) { return v; }", "constexpr int v = g(2);", "constexpr v must be known .* g of line \\d+ is not constexpr"),
+    ("", "constexpr int v = x[0];", "constexpr v must be known .* x is a variable"),
+    ("", "constexpr int v = n;", "constexpr v must be known .* n is a variable"),
+    ("", "int w = 1; constexpr int v = w + 1;", "w is a variable"),
+    ("", "Box<int, 2.5f> b;", "parameter N is of type int, and its argument 2.5, of type float, does not"),
+    ("template <unsigned N> struct P {};", "P<-1> p;", "N is of type unsigned int, and its argument -1"),
+    ("", "x[0] = tn<2.0>();", "its argument 2.0, of type double"),
+    # --- using-declarations ---
+    ("struct P { __device__ int f() { return 1; } }; struct Q : P { using P::g; };", "Q q;", "P has no member g"),
+    ("namespace q { __device__ int g() { return 1; } } using q::h;", "", "namespace q has no h"),
+    ("namespace q { __device__ int g() { return 1; } }", "using q::h;", "namespace q has no h"),
 ]  # fmt: skip
 
 WELL_FORMED_DECLARATIONS: list[tuple[str, str]] = [
@@ -134,4 +177,15 @@ WELL_FORMED_DECLARATIONS: list[tuple[str, str]] = [
     ("class P { protected: int v; }; class Q : public P { public: struct In { __device__ int f(Q &q) { return q.v; } }; };", "Q q; Q::In i; x[0] = i.f(q);"),
     ("template <class T> class P { int v; template <class U> friend class Q; public: __device__ P() : v(1) {} }; template <class T> class Q { public: __device__ int f() { P<T> p; P<float> q; return p.v + q.v; } };", "Q<int> q; x[0] = q.f();"),
     ("class P { int v; public: int w; }; class Q { int v; public: __device__ Q(int w) : v(w) {} };", "P p = P(), q = {}, r = {p}; Q s = {1}; x[0] = p.w + q.w + r.w;"),
+    ("struct P { int v; union { int w; float u; }; int t; };", "P p{.v = 1, .w = 2, .t = 4}; x[0] = p.t;"),
+    ("constexpr __device__ int g(int v) { return v * v; } struct P { int v; static const int N = 4; __device__ constexpr int size() const { return 3; } }; template <int N> __device__ int h() { constexpr int v = N * 2; constexpr int w = g(v); return w; }", "int l[4]; P p; constexpr int v = g(3), w = sizeof(l) / sizeof(l[0]), u = p.size(), t = P::N; constexpr bool b = true ? sizeof(n) == 4 : false; constexpr auto f = [](int i) { return i + 1; }; constexpr int s = f(2); constexpr int *q = nullptr; constexpr int r[] = {1, 2, g(3)}; constexpr int o = r[1]; const int m = n; x[0] = v + w + u + t + b + s + o + m + h<3>() + (q == nullptr);"),
+    ("consteval int g(int v) { return v; } consteval int h(int v) { return g(v) + 1; } template <int N> __device__ int i() { return h(N); }", "constexpr int v = 3; const int w = 4; x[0] = g(2) + h(v + w) + i<3>() + g(sizeof(n));"),
+    ("template <unsigned N> struct P {}; template <char N> __device__ int g() { return N; } enum F { f0 = 3 }; template <unsigned long N> __device__ int h(int (&v)[N]) { return N; } template <class T, T N> __device__ int i() { return N; }", "int v[3]; P<3> p; P<sizeof(int)> q; x[0] = g<'a'>() + tn<f0>() + h(v) + i<long, 3>() + tn<7ull>() + tn<-1>();"),
+    ("", "auto v = 1, w = 2; auto *p = x, q = x[0], *r = x + 1; const auto s = 1.0f, t = 2.0f; for (auto i = 0, j = 1; i < j; i++) x[i] = j; x[0] = v + w + *p + q + *r + s + t;"),
+    ("template <class T> concept Four = sizeof(T) == 4;", "Four auto v = 1; const Four auto w = 2.0f; Four auto &u = x[0]; u = v + w;"),
+    ("struct P { int v; __device__ explicit operator int() const { return v; } __device__ explicit operator bool() const { return v; } }; struct Q { __device__ operator int() const { return 1; } __device__ explicit operator float() const { return 2; } }; __device__ int g(const P &p) { return static_cast<int>(p); }", "P p{3}; int v(p), w{p}, u = (int)p, t = int(p); if (p) x[0] = v + w + u + t; bool b = !p; Q q; int s = q; float r = (float)q; x[1] = p ? 1 : 0; while (!p) x[2] = g(p) + b + s + r;"),
+    ("struct P { int v; __device__ explicit P(int w) : v(w) {} __device__ P(int w, int u) : v(w + u) {} __device__ P() : v(0) {} };", "P p(1), q{1}, r = {1, 2}, s = P(3), t = P{4}, u = {}, v = p; P w = {p}; x[0] = q.v + r.v + s.v + t.v + u.v + v.v + w.v;"),
+    (_MOVES + "struct Q { int v; Q() = default; Q(const Q &) = default; Q(Q &&) = default; Q &operator=(const Q &) = default; }; __device__ P made() { P p; return p; }", "P p = made(); P q = static_cast<P &&>(p); Q r; r.v = 1; Q s = r; s = r; x[0] = g(static_cast<P &&>(q)) + g(made()) + s.v;"),
+    ("struct P { const int v; int &r; const int w = 3; __device__ P(int &u) : v(1), r(u) {} __device__ P(int &u, int t) : P(u) {} template <class T> __device__ P(T *p) : v{2}, r(*p) {} }; struct Q : D { const int v; __device__ Q(); }; __device__ Q::Q() : v(4) {} union U { const int a; float b; __device__ U() : b(1) {} };", "P p(x[0]), q(x[0], 1), r(x); Q s; U u; x[0] = p.v + q.w + r.v + s.v;"),
+    ("namespace q { __device__ int g() { return 1; } struct P { int v; }; enum F { f0 }; enum class G { g0 }; } using q::g; using q::P; struct Q : A { using A::get; using A::a; };", "using q::f0; using q::F; P p; Q r; r.a = 1; x[0] = g() + f0 + r.get();"),
 ]  # fmt: skip

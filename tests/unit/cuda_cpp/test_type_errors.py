@@ -91,3 +91,24 @@ __global__ void good(int *x) { x[0] = 3; }
     x = td.zeros(1, dtype=td.int32, device="cpu")
     module.good[1, 1](x)
     assert x.tolist() == [3]
+
+
+def test_types_of_what_may_be_moved_from():
+    td.cuda_module("""
+#include <type_traits>
+#include <utility>
+template <class T> __device__ auto passed(T &&v) -> decltype(std::forward<T>(v)) {
+    return std::forward<T>(v);
+}
+__global__ void k(int *x) {
+    int a = 1;
+    const float b = 1;
+    static_assert(std::is_same_v<decltype(std::move(a)), int &&>);
+    static_assert(std::is_same_v<decltype(std::move(b)), const float &&>);
+    static_assert(std::is_same_v<decltype(std::declval<int>()), int &&>);
+    static_assert(std::is_same_v<decltype(std::forward<int &>(a)), int &>);
+    static_assert(std::is_same_v<decltype(passed(a)), int &>);
+    static_assert(std::is_same_v<decltype(passed(1)), int &&>);
+    x[0] = a + (int)b;
+}
+""")

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import math
+
 from treadle.core.source import NOWHERE, Span
+from treadle.cuda_cpp.semantics.types import Arithmetic
 from treadle.ir import arithmetic
 from treadle.ir import nodes as n
 from treadle.ir import types as ir
@@ -20,6 +23,16 @@ def constant(value: bool | int | float, type: ir.Scalar, span: Span = NOWHERE) -
     if type == ir.BOOL:
         return n.Constant(bool(value), type, span)
     return n.Constant(arithmetic.wrap(int(value), type), type, span)
+
+
+def holds(type: Arithmetic, given: Arithmetic, value: bool | int | float) -> bool:
+    """Whether a constant keeps its value in another type."""
+    if given.scalar.is_float and not type.scalar.is_float:
+        return False
+    kept = constant(value, type.scalar).value
+    if given.scalar.is_float:  # rounding is allowed, overflow is not
+        return math.isfinite(kept) or not math.isfinite(value)
+    return kept == value
 
 
 def zero_of(type: ir.Type, span: Span) -> n.Expression:

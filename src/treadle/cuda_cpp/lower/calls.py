@@ -10,6 +10,7 @@ from treadle.core.source import Span
 from treadle.cuda_cpp.lower import builtin_names
 from treadle.cuda_cpp.lower.access import refuse_hidden_constructors, refuse_hidden_overload
 from treadle.cuda_cpp.lower.closures import this_object
+from treadle.cuda_cpp.lower.constant_rules import refuse_run_time
 from treadle.cuda_cpp.lower.constructors import construct, unbraced
 from treadle.cuda_cpp.lower.context import Context
 from treadle.cuda_cpp.lower.conversions import (
@@ -117,11 +118,24 @@ def call(cx: Context, node: tree.Call) -> Value:
     chosen = resolve_overload(
         cx, function.name, function.overloads, values, function.arguments, span, function.receiver
     )
+    if "consteval" in chosen.declaration.specifiers and cx.checks_all():
+        _refuse_run_time_arguments(cx, chosen, node)
     receiver = _receiver(cx, function, operands)
     values = operands.emit(cx, lambda: chosen.types)
     named = node.function.name if isinstance(node.function, tree.Member) else node.function
     virtual = not isinstance(named, tree.Name) or not named.scope
     return call_chosen(cx, chosen, unbraced(cx, values, chosen), receiver, span, virtual)
+
+
+def _refuse_run_time_arguments(cx: Context, chosen: Candidate, node: tree.Call) -> None:
+    """CompileError for a call of a consteval function with what is known only at run time, unless
+    it is in another one."""
+    if cx.lowering.immediate or cx.is_in_template():
+        return
+    what = f"an argument of {chosen.declaration.name.text}, which is consteval,"
+    for argument, type in zip(node.arguments, chosen.types, strict=False):
+        if not isinstance(type, Reference):
+            refuse_run_time(cx, argument, what)
 
 
 def _refers(function: FunctionSet, at: int) -> bool:

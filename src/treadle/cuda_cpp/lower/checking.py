@@ -25,6 +25,7 @@ from treadle.cuda_cpp.lower.context import (
 from treadle.cuda_cpp.lower.conversions import convert
 from treadle.cuda_cpp.lower.dispatch import lower
 from treadle.cuda_cpp.lower.examples import example_object, example_pointer
+from treadle.cuda_cpp.lower.hierarchy import refuse_abstract
 from treadle.cuda_cpp.lower.inlining import prepare_result
 from treadle.cuda_cpp.lower.loops import loop_body
 from treadle.cuda_cpp.lower.names import is_auto, is_const, resolve, resolved_parameter
@@ -37,6 +38,7 @@ from treadle.cuda_cpp.lower.special_members import CONSTRUCTORS
 from treadle.cuda_cpp.lower.statements import lower_as_block, lower_statement
 from treadle.cuda_cpp.lower.storage import declare_pointer
 from treadle.cuda_cpp.lower.tree_analysis import assigned_names
+from treadle.cuda_cpp.lower.using_declarations import unknown_of_file
 from treadle.cuda_cpp.lower.values import Dependent, as_const
 from treadle.cuda_cpp.lower.variables import is_constant_variable
 from treadle.cuda_cpp.semantics.ill_formed import IllFormed
@@ -88,6 +90,8 @@ def checked(
         lowering.symbols[name] = example_pointer(cx, name, Pointer(type), space)
     found: list[IllFormed] = []
     all_known = not _uses_unknown_namespaces(unit.declarations, scope)
+    if all_known:
+        found += unknown_of_file(cx, unit.declarations, scope)
     for overload in _functions(cx, scope, unit.file, set(), found):
         # A function for the host, too, may use names of the host's library.
         lowering.all_names = all_known and "host" not in overload.declaration.specifiers
@@ -279,6 +283,7 @@ def _lower(lowering: Lowering, overload: Overload, errors: Errors) -> None:
         around = _dependent_scope(around, declaration.template)
     cx = Context(lowering, Scope(around, name, "function"), name=name)
     cx.span = lowering.span = declaration.span
+    lowering.immediate = "consteval" in declaration.specifiers
     owner = overload.owner
     if isinstance(owner, Dependent):
         dependent: Any = owner
@@ -322,6 +327,8 @@ def _result(cx: Context, declaration: tree.FunctionDeclaration) -> CppType | Non
     if written is None:
         return VOID
     type = None if is_auto(written) else resolve(cx, written)
+    if type is not None:
+        refuse_abstract(cx, type, declaration.span)
     if "global" in declaration.specifiers and type != VOID:
         raise cx.wrong(returns_a_value(declaration.name.text), declaration.span)
     return type
@@ -399,6 +406,7 @@ def _bind(cx: Context, parameter: tree.Parameter, assigned: frozenset[str]) -> N
         cx.scope.names[parameter.name] = Dependent()
         return
     type = resolved_parameter(cx, parameter.type)
+    refuse_abstract(cx, type, span)
     name = parameter.name or "unused"
     if isinstance(type, Pointer):
         value: Any = example_pointer(cx, name, type)

@@ -539,6 +539,8 @@ def _add_used(cx: Context, declaration: tree.StructDeclaration, home: Scope) -> 
         if base is not None and member.name.text in (base.name, *names):  # `using B::B`
             _inherit_constructors(base, home)
             continue
+        if used is None and base is not None:
+            _refuse_unknown_use(cx, base, member)
         if not isinstance(used, Functions):
             continue
         group = Functions(used.name)
@@ -549,6 +551,13 @@ def _add_used(cx: Context, declaration: tree.StructDeclaration, home: Scope) -> 
                 known.append(key)
                 group.overloads.append(one)
         home.names[member.name.text] = group
+
+
+def _refuse_unknown_use(cx: Context, base: Scope, member: tree.UsingDeclaration) -> None:
+    """CompileError for `using B::f;` of a base that has no member f."""
+    of = base.names.get("<class>")
+    if isinstance(of, ClassType) and not has_field(of, member.name.text):
+        raise cx.amiss(f"{of} has no member {member.name.text}", member.span, of)
 
 
 def _inherit_constructors(base: Scope, home: Scope) -> None:

@@ -15,7 +15,7 @@ import numpy as np
 
 from treadle.core.dtypes import BY_SHORT_NAME
 from treadle.core.source import Span
-from treadle.cuda_cpp.lower.arithmetic import constant, folded
+from treadle.cuda_cpp.lower.arithmetic import constant, folded, holds
 from treadle.cuda_cpp.lower.constant_evaluation import TooLong, evaluate, evaluate_object
 from treadle.cuda_cpp.lower.context import Context
 from treadle.cuda_cpp.lower.conversions import convert, rvalue
@@ -23,7 +23,6 @@ from treadle.cuda_cpp.lower.dispatch import lower, type_of
 from treadle.cuda_cpp.lower.expressions import lower_float, lower_integer
 from treadle.cuda_cpp.lower.initializers import (
     from_list,
-    holds,
     refuse_narrowing,
     without_base_braces,
 )

@@ -70,6 +70,7 @@ from treadle.cuda_cpp.lower.values import (
     is_prvalue,
     with_category,
 )
+from treadle.cuda_cpp.semantics.const_members import unset_members
 from treadle.cuda_cpp.semantics.scopes import (
     DeclaredType,
     Scope,
@@ -265,6 +266,8 @@ def run_chosen(
     declaration = chosen.declaration
     refuse_unusable(cx, chosen.overload, span)
     refuse_hidden_overload(cx, chosen.overload, span)
+    for unset in unset_members(declaration, type.declaration):
+        raise cx.wrong(unset.message, unset.span)
     for wanted, value in zip(chosen.types, values, strict=False):
         refuse_hidden_base(cx, value, wanted, span)
     instance = (id(declaration), type.arguments)

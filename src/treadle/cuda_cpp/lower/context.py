@@ -225,6 +225,7 @@ class Lowering:
     folding: int = 0  # depth of initializers of constants
     unevaluated: int = 0  # depth of unevaluated operands
     checking: bool = False  # only types are checked, function by function (`checking.py`)
+    immediate: bool = False  # the function that is checked is consteval
     warnings: dict[tuple[str, Span], None] = field(default_factory=dict)  # of what is checked
     file: str = ""  # that the user opened
     all_names: bool = False  # nothing but the file declares names of the function that is checked

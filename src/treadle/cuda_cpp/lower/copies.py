@@ -8,7 +8,7 @@ from treadle.core.source import Span
 from treadle.cuda_cpp.lower.arithmetic import constant, minus
 from treadle.cuda_cpp.lower.constructors import run_chosen
 from treadle.cuda_cpp.lower.context import Context, Returns
-from treadle.cuda_cpp.lower.conversions import as_base
+from treadle.cuda_cpp.lower.conversions import as_base, is_lvalue
 from treadle.cuda_cpp.lower.hierarchy import set_table
 from treadle.cuda_cpp.lower.inlining import run_body
 from treadle.cuda_cpp.lower.lifetimes import take
@@ -20,6 +20,7 @@ from treadle.cuda_cpp.lower.special_members import (
     TABLE,
     copy_constructors,
     destructor_of,
+    lack_of_copy,
     lifetime_of,
 )
 from treadle.cuda_cpp.lower.usable import refuse_unusable
@@ -46,6 +47,8 @@ def copy_into(cx: Context, target: Value, value: Value, type: CppType, span: Spa
         _each(cx, type, False, lambda at: _copy_item(cx, target, value, type, at, span), span)
         return
     assert isinstance(type, ClassType)
+    if is_lvalue(value) and (reason := lack_of_copy(type)):
+        raise cx.amiss(f"an object of {type} cannot be copied: {reason}", span, type)
     overloads = copy_constructors(type)
     if overloads:
         chosen = resolve_overload(cx, type.name, overloads, [value], None, span)

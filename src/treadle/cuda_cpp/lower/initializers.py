@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Container, Sequence
 from typing import Any
 
 from treadle.core.source import Span
-from treadle.cuda_cpp.lower.arithmetic import constant, folded, zero_of
+from treadle.cuda_cpp.lower.arithmetic import constant, folded, holds, zero_of
 from treadle.cuda_cpp.lower.classes import has_field
 from treadle.cuda_cpp.lower.conditionals import lower_place
 from treadle.cuda_cpp.lower.context import Context
@@ -153,16 +152,6 @@ def refuse_narrowing(cx: Context, value: Value, type: CppType, span: Span) -> No
     )
 
 
-def holds(type: Arithmetic, given: Arithmetic, value: bool | int | float) -> bool:
-    """Whether a constant keeps its value in another type."""
-    if given.scalar.is_float and not type.scalar.is_float:
-        return False
-    kept = constant(value, type.scalar).value
-    if given.scalar.is_float:  # rounding is allowed, overflow is not
-        return math.isfinite(kept) or not math.isfinite(value)
-    return kept == value
-
-
 def _items_in_order(
     cx: Context, types: Sequence[CppType], nodes: Sequence[Any], own: Container[int] = ()
 ) -> list[Value]:
@@ -186,6 +175,7 @@ def _named(
     found: dict[str, Any] = {}
     names = node.names or (None,) * len(node.items)
     position = 0
+    written: Member | None = None  # the last one with a designator
     items = list(zip(node.items, names, strict=True))
     for item, name in items:
         if name is not None:
@@ -197,6 +187,14 @@ def _named(
                 position, item = inner, tree.InitializerList((item,), (name,), node.span)
             if position < 0:
                 raise cx.wrong(f"{type} has no field {name}", node.span)
+            last = fields.index(written) if written is not None else -1
+            written = fields[position]
+            if position < last or (position == last and written_name(written) == name):
+                raise cx.wrong(
+                    f".{name} is behind .{written_name(fields[last])}: designators are in the "
+                    f"order of the members of {type}, each once",
+                    node.span,
+                )
         if position >= len(fields):
             raise cx.wrong(f"{len(items)} values for {type}, which has {len(fields)}", node.span)
         found[fields[position].name] = item

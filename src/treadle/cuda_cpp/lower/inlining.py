@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import Any
 
 from treadle.core.source import Span
-from treadle.cuda_cpp.lower.access import refuse_hidden_base
 from treadle.cuda_cpp.lower.arithmetic import constant, folded
 from treadle.cuda_cpp.lower.conditionals import lower_place
 from treadle.cuda_cpp.lower.context import (
@@ -23,6 +22,7 @@ from treadle.cuda_cpp.lower.conversions import (
     refuse_lost_const,
     rvalue,
 )
+from treadle.cuda_cpp.lower.copy_initialization import check_copy
 from treadle.cuda_cpp.lower.dispatch import lower, type_of
 from treadle.cuda_cpp.lower.evaluation_order import bind_reference, with_fixed_place
 from treadle.cuda_cpp.lower.initializers import from_list
@@ -339,7 +339,7 @@ def _return_value(cx: Context, node: tree.Return, written: Any, type: CppType | 
             value = _moved(cx, written, value)
             if written.text == cx.returns.elided and is_local(cx, value):
                 kept = value
-    refuse_hidden_base(cx, value, type, node.span)
+    check_copy(cx, value, type, node.span)
     if isinstance(type, Void):
         if not isinstance(getattr(value, "type", VOID), Void):
             raise cx.wrong(f"{cx.name} returns void, so a return has no value", node.span)

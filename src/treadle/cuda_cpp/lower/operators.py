@@ -6,7 +6,6 @@ import math
 from dataclasses import replace
 
 from treadle.core.source import Span
-from treadle.cuda_cpp.lower.access import refuse_hidden_base
 from treadle.cuda_cpp.lower.arithmetic import cast, constant, folded, minus, plus
 from treadle.cuda_cpp.lower.choices import choose, for_each_choice
 from treadle.cuda_cpp.lower.context import ChosenOperator, Context, LowerAgain
@@ -27,6 +26,7 @@ from treadle.cuda_cpp.lower.conversions import (
     rvalue,
     underlying,
 )
+from treadle.cuda_cpp.lower.copy_initialization import check_copy
 from treadle.cuda_cpp.lower.objects import (
     copy_object,
     load,
@@ -518,7 +518,8 @@ def assign(cx: Context, op: str, target: Value, value: Value, span: Span) -> Val
         if isinstance(target, OBJECTS) and isinstance(value, Rvalue):
             value = _back(cx, value, target, span)
     type = getattr(target, "type", None)
-    refuse_hidden_base(cx, value, type, span)
+    if op == "=":
+        check_copy(cx, value, type, span)
     if isinstance(type, ClassType) and op == "=":
         _refuse_unassignable(cx, type, value, span)
     if isinstance(type, ClassType) and op == "=" and lifetime_of(type).assigns:

@@ -23,6 +23,7 @@ from treadle.cuda_cpp.lower.slots import load_slot
 from treadle.cuda_cpp.lower.values import (
     ArrayValue,
     BitsLvalue,
+    Category,
     ChoiceLvalue,
     ChosenPointer,
     ItemTarget,
@@ -534,9 +535,10 @@ def example_of(type: CppType, span: Span) -> Value:
     """Some value of a type, for expressions that are not evaluated."""
     match type:
         case Reference(to, const, rvalue):
-            if rvalue or not _has_layout(to):
+            if not _has_layout(to):
                 return example_of(to, span)
-            return Lvalue(n.Variable("example", ir_type(to), span), to, const)
+            category: Category = "xvalue" if rvalue else "lvalue"
+            return Lvalue(n.Variable("example", ir_type(to), span), to, const, category)
         case Pointer(to, const):
             return PointerValue((NullTarget(),), ZERO, unit_of(to), to, const=const)
         case Void():

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
+from treadle.cuda_cpp.semantics.const_members import needs_initializer
 from treadle.cuda_cpp.semantics.scopes import Functions, Overload
 from treadle.cuda_cpp.semantics.types import (
     DIM3,
@@ -194,23 +195,6 @@ def members_declared(type: ClassType) -> Iterator[tree.VariableDeclaration]:
                 yield one
 
 
-def needs_initializer(member: tree.VariableDeclaration) -> bool:
-    """Whether a member is a reference or const, so that it cannot be left without a value. A const
-    object of a class may have a default constructor."""
-    if member.initializer is not None:
-        return False
-    written = member.type
-    while isinstance(written, tree.ArrayType):
-        written = written.of
-    if isinstance(written, tree.ReferenceType):
-        return True
-    return isinstance(written, tree.ConstType) and written.const and _is_scalar(written.of)
-
-
-def _is_scalar(written: tree.TypeTree) -> bool:
-    return isinstance(written, (tree.BuiltinType, tree.PointerType))
-
-
 def lack_of_default(type: ClassType) -> str:
     """Why a class has no default constructor, in words; "" if it has one, which may be deleted or
     for the host."""
@@ -311,6 +295,22 @@ def lack_of_assignment(type: ClassType, lvalue: bool) -> str:
     return ""
 
 
+def lack_of_copy(type: ClassType) -> str:
+    """Why an lvalue of a class cannot be copied, as its copy constructor is deleted implicitly, in
+    words; "" if it can, or if the class says what a copy is."""
+    if type.scope is None:
+        return ""
+    own = (*own_constructors(type), *_declared(type, "operator="))
+    constructors = own_constructors(type)
+    moves = any(_takes_own(one.declaration, type, rvalue=True) for one in own)
+    copies = any(
+        is_copy_constructor(one.declaration, type)
+        and _takes_own(one.declaration, type, rvalue=False)
+        for one in constructors
+    )
+    return f"{type} declares how it is moved, so it has no copies" if moves and not copies else ""
+
+
 def _declared(type: ClassType, name: str) -> list[Overload]:
     found = type.scope.names.get(name)
     return found.overloads if isinstance(found, Functions) else []
@@ -353,6 +353,7 @@ def lifetime_of(type: CppType) -> Lifetime:
         table = is_polymorphic(type)  # an object keeps its own
         known = type.scope.names[_KNOWN] = Lifetime(
             table
+            or lack_of_copy(type) != ""
             or any(not _merely_copies(one.declaration, type) for one in copy_constructors(type))
             or any(one.copies for one in parts),
             destructor_of(type) is not None or any(one.ends for one in parts),

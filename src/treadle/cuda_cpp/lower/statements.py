@@ -20,9 +20,11 @@ from treadle.cuda_cpp.lower.loops import (
 )
 from treadle.cuda_cpp.lower.names import constant_integer
 from treadle.cuda_cpp.lower.objects import subscript
+from treadle.cuda_cpp.lower.placeholders import refuse_other_types
 from treadle.cuda_cpp.lower.special_members import members_of
 from treadle.cuda_cpp.lower.storage import declare_object
 from treadle.cuda_cpp.lower.switches import lower_switch
+from treadle.cuda_cpp.lower.using_declarations import refuse_unknown
 from treadle.cuda_cpp.lower.values import FunctionSet, describe
 from treadle.cuda_cpp.lower.variables import declare as declare_variable
 from treadle.cuda_cpp.lower.warnings import warn_of_statement
@@ -82,6 +84,8 @@ def _expression(cx: Context, node: tree.ExpressionStatement) -> None:
 def _declarations(cx: Context, node: tree.DeclarationStatement) -> None:
     for one in node.declarations:
         declare_locally(cx, one)
+    if len(node.declarations) > 1:
+        refuse_other_types(cx, node.declarations)
 
 
 def declare_locally(cx: Context, node: tree.Declaration) -> None:
@@ -97,6 +101,10 @@ def declare_locally(cx: Context, node: tree.Declaration) -> None:
             raise cx.error(f"this declaration cannot be parsed: {node.reason}", node.span)
         case tree.FunctionDeclaration():
             pass  # a prototype
+        case tree.UsingDeclaration():
+            if cx.lowering.all_names and not cx.is_in_template():
+                refuse_unknown(cx, node)
+            declare(node, cx.scope)
         case _:
             declare(node, cx.scope)
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from treadle.core.errors import CompileError
 from treadle.core.source import Span
-from treadle.cuda_cpp.lower.arithmetic import folded
+from treadle.cuda_cpp.lower.arithmetic import folded, holds
 from treadle.cuda_cpp.lower.context import Context
 from treadle.cuda_cpp.lower.conversions import convert
 from treadle.cuda_cpp.lower.dispatch import constant_rvalue, lower
@@ -25,6 +25,8 @@ from treadle.cuda_cpp.semantics.scopes import (
     TypeEntity,
 )
 from treadle.cuda_cpp.semantics.types import (
+    BOOL,
+    Arithmetic,
     ClassType,
     ConstOf,
     CppType,
@@ -94,6 +96,7 @@ def evaluate_argument(
         return value
     with cx.in_scope(declared):
         wanted = resolve(cx, parameter.type)
+    _refuse_narrowing(cx, value, wanted, parameter)
     converted = convert(cx, value, wanted, cx.span)
     assert isinstance(converted, Rvalue)
     return Rvalue(folded(converted.expression), converted.type)
@@ -125,6 +128,21 @@ def with_known_arguments(cx: Context, function: FunctionSet) -> FunctionSet:
     if failed is not None:
         raise failed
     return function
+
+
+def _refuse_narrowing(
+    cx: Context, value: Rvalue, type: CppType, parameter: tree.TemplateParameter
+) -> None:
+    """CompileError for a number that a parameter's type does not have."""
+    given, known = value.type, value.expression
+    if not isinstance(given, Arithmetic) or not isinstance(type, Arithmetic) or type == BOOL:
+        return
+    if isinstance(known, n.Constant) and not holds(type, given, known.value):
+        raise cx.wrong(
+            f"template parameter {parameter.name} is of type {type}, and its argument "
+            f"{known.value}, of type {given}, does not convert to it unchanged (narrowing)",
+            cx.span,
+        )
 
 
 CPP_TYPES = (*CppType.__args__, ConstOf)

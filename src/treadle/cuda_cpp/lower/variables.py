@@ -16,6 +16,7 @@ from treadle.cuda_cpp.lower.arithmetic import folded
 from treadle.cuda_cpp.lower.class_deduction import deduced_class, placeholder
 from treadle.cuda_cpp.lower.conditionals import lower_place
 from treadle.cuda_cpp.lower.constant_evaluation import TooLong, evaluate
+from treadle.cuda_cpp.lower.constant_rules import refuse_other_calls, refuse_run_time
 from treadle.cuda_cpp.lower.context import Context, NotPure, key_of, tree_made
 from treadle.cuda_cpp.lower.conversions import (
     as_base,
@@ -25,6 +26,7 @@ from treadle.cuda_cpp.lower.conversions import (
     refuse_lost_const,
     rvalue,
 )
+from treadle.cuda_cpp.lower.copy_initialization import check_copy, check_list
 from treadle.cuda_cpp.lower.dispatch import lower, type_of
 from treadle.cuda_cpp.lower.evaluation_order import arguments as constructor_arguments
 from treadle.cuda_cpp.lower.evaluation_order import with_fixed_place
@@ -40,6 +42,7 @@ from treadle.cuda_cpp.lower.names import (
     resolve,
     with_auto,
 )
+from treadle.cuda_cpp.lower.placeholders import refuse_unsatisfied
 from treadle.cuda_cpp.lower.pointers import ZERO, follow, unit_of
 from treadle.cuda_cpp.lower.shared_addresses import shared_array
 from treadle.cuda_cpp.lower.special_members import (
@@ -111,6 +114,7 @@ def declare(cx: Context, node: tree.VariableDeclaration) -> None:
         return
     if is_auto(node.type):
         type = _deduced(cx, node)
+        refuse_unsatisfied(cx, node.type, type, node.span)
     elif (template := placeholder(cx, node.type)) is not None:
         type = deduced_class(cx, template, node.initializer, node.span)
     else:
@@ -133,12 +137,17 @@ def declare(cx: Context, node: tree.VariableDeclaration) -> None:
         cx.scope.names[node.name] = as_const(bound) if type.const else bound
         cx.scope.names[REFERENCE + node.name] = type
         return
+    of_constant = cx.checks_all() and "constexpr" in node.specifiers and not cx.is_in_template()
+    if of_constant:
+        refuse_other_calls(cx, node.initializer, f"the value of the constexpr {node.name}")
     known = None
     if key_of(cx, node) not in cx.lowering.facts.addressed:
         known = _known_constant(cx, node, type)
     if known is not None:
         cx.scope.names[node.name] = KnownValue(known, key_of(cx, node))
         return
+    if of_constant and not isinstance(type, ClassType):
+        refuse_run_time(cx, node.initializer, f"the value of the constexpr {node.name}")
     outer, cx.lowering.declared = cx.lowering.declared, (node.name, id(cx.scope), type)
     with cx.lifetime():
         made = _local(cx, node, type)
@@ -377,11 +386,13 @@ def _local(cx: Context, node: tree.VariableDeclaration, type: CppType) -> Any:
     if isinstance(initializer, tree.InitializerList):
         if node.direct and isinstance(type, ClassType):
             return _constructed(cx, node, type, initializer)
+        if cx.lowering.checking and initializer.braces:
+            check_list(cx, type, initializer, node.span)
         value = from_list(cx, type, initializer, node.span)
     else:
         value = lower(cx, initializer)
     refuse_lost_const(cx, node.type, value, node.span)
-    refuse_hidden_base(cx, value, type, node.span)
+    check_copy(cx, value, type, node.span)
     return declare_object(cx, node.name, type, key, value, node.span)
 
 

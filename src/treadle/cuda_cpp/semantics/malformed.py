@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from treadle.core.errors import CompileError
 from treadle.core.source import Span
+from treadle.cuda_cpp.semantics.const_members import unset_members
 from treadle.cuda_cpp.syntax import tree
 
 _Function = tree.FunctionDeclaration
@@ -74,7 +75,7 @@ def _found(
             case tree.StructDeclaration():
                 yield from _in_class(one, file)
             case tree.FunctionDeclaration():
-                yield from _in_function(one, file, owner, hidden)
+                yield from _in_function(one, file, owner, hidden, declarations)
             case tree.VariableDeclaration():
                 yield from _in_variable(one)
 
@@ -89,7 +90,11 @@ def _in_class(one: _Class, file: _File) -> Iterator[CompileError]:
 
 
 def _in_function(
-    one: _Function, file: _File, owner: _Class | None, hidden: frozenset[str]
+    one: _Function,
+    file: _File,
+    owner: _Class | None,
+    hidden: frozenset[str],
+    others: tuple[tree.Declaration, ...],
 ) -> Iterator[CompileError]:
     for rule in _RULES:
         if rule.is_broken(one, owner):
@@ -98,6 +103,8 @@ def _in_function(
     if "static" in one.specifiers and owner is None and _is_of_class(one, file):
         message = f"static is written in the class only: leave it out at {one.name.text} here"
         yield CompileError(message, one.span)
+    if (of := _constructed(one, owner, others)) is not None:
+        yield from unset_members(one, of)
     if not one.name.scope:  # whose parameters may be those of several templates
         yield from _twice(one.template or ())
     yield from _default_order(one.parameters, file.defaults, one.name.text)
@@ -112,6 +119,31 @@ def _in_function(
         if isinstance(statement, tree.DeclarationStatement):
             for each in statement.declarations:
                 yield from _hides(_names_of(each), each.span, hidden)
+
+
+def _constructed(
+    one: _Function, owner: _Class | None, others: tuple[tree.Declaration, ...]
+) -> _Class | None:
+    """The class that a constructor is of; None for other functions, and for templates, which C++
+    checks in their instances."""
+    if one.result is not None or one.template is not None or "friend" in one.specifiers:
+        return None
+    if owner is not None:
+        return owner if one.name.text == owner.name and owner.template is None else None
+    if [part.text for part in one.name.scope] != [one.name.text]:
+        return None
+    return next(
+        (
+            each
+            for each in others
+            if isinstance(each, _Class)
+            and each.complete
+            and each.name == one.name.text
+            and each.template is None
+            and each.specialized is None
+        ),
+        None,
+    )
 
 
 def _is_of_class(one: _Function, file: _File) -> bool:

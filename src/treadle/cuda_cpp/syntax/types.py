@@ -37,6 +37,8 @@ def specifiers(c: Cursor) -> Specifiers:
             c.index += 1
             if word:
                 words.add(word)
+            if text == "consteval":
+                words.add(text)
             if word == "explicit" and c.texts[c.index] == "(":
                 close = c.closing(c.index, "explicit")
                 if c.texts[c.index + 1 : close] != ["true"]:  # it may be used without a cast

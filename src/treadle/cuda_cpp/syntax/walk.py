@@ -22,6 +22,17 @@ def _parts(kind: type) -> tuple[str, ...] | None:
     return tuple(reversed(names))
 
 
+def children(node: Any) -> Iterator[Any]:
+    """The nodes that a node holds."""
+    pending = [getattr(node, name) for name in _parts(node.__class__) or ()]
+    while pending:
+        one = pending.pop()
+        if isinstance(one, tuple) and not isinstance(one, Token):
+            pending.extend(reversed(one))
+        elif _parts(one.__class__) is not None:
+            yield one
+
+
 def walk_tree(node: Any) -> Iterator[Any]:
     """A node and its descendants in preorder, without recursion."""
     pending = [node]
