@@ -187,7 +187,12 @@ def _for_number(
     instance: KernelInstance, position: int, declared: Scalar, value: Any
 ) -> Conversion | None:
     number_type = NUMBER_TYPES.get(type(value))
-    if number_type is not None and number_type.kind in _TAKEN_AS_THEY_ARE[declared.kind]:
+    checked = not declared.is_float or declared.bits >= 32  # halves become infinite in silence
+    if (
+        checked
+        and number_type is not None
+        and number_type.kind in _TAKEN_AS_THEY_ARE[declared.kind]
+    ):
         return None
     return partial(_number, instance, position, declared)
 

@@ -106,6 +106,10 @@ def test_numbers(module):
     out = td.zeros(1, device="cpu")
     with pytest.raises(LaunchError, match=r"argument 2 \(a\).* 1e\+300 is too large for a float"):
         module.number[1, 1](1, 1e300, out)
+    half = td.cuda_module("#include <cuda_fp16.h>\n__global__ void k(half a) {}").k
+    with pytest.raises(LaunchError, match=r"argument 1 \(a\).* 65520.0 is too large for a half"):
+        half[1, 1](65520.0)
+    half[1, 1](65519.0)
     module.number[1, 1](1, np.inf, out)
     assert out.tolist() == [np.inf]
     with pytest.raises(DtypeError, match=r"pass x\.item\(\)"):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import treadle as td
-from treadle.core.errors import CompileErrors
+from treadle.core.errors import CompileError, CompileErrors
 
 SOURCE = """\
 ELSEWHERE __device__ int helper(int a) { return a + nothere; }
@@ -88,3 +88,17 @@ def test_a_report_and_a_launch_have_every_refusal():
     with pytest.raises(CompileErrors) as caught:
         module.bad[1, 4](out, td.zeros(1, dtype=td.f64, device="cpu"))
     assert sorted(error.line for error in caught.value.errors) == lines
+
+
+def test_errors_that_follow_are_left_out():
+    module = td.cuda_module("""
+        struct Three { float e[3];
+            __device__ float operator[](int i) const { return e[i]; } };
+        __device__ Three color() { Three r; r.e[0] = FLT_MAX; return r; }
+        __global__ void k(float *out) {
+            Three c = color();
+            for (int q = 0; q < 3; q++) out[q] = c[q];
+        }""")
+    with pytest.raises(CompileError) as caught:
+        module.k[1, 1](td.zeros(3, device="cpu"))
+    assert str(caught.value).count("is not declared") == 1

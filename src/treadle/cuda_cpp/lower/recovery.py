@@ -54,7 +54,9 @@ class Errors:
         except UnsupportedOnTarget:
             raise
         except CompileError as error:
-            if not any(_is_same(one, error) for one in self.found):
+            name, undeclared, _ = error.message.partition(f" {UNDECLARED}")
+            follows = bool(undeclared) and name in self._unknown  # in a body without braces
+            if not follows and not any(_is_same(one, error) for one in self.found):
                 self.found.append(error)
             if len(self.found) >= _MOST:
                 self.raise_found()

@@ -563,11 +563,14 @@ def _file_shared(cx: Context, entity: GlobalVariable) -> Value:
 
 
 def is_table_of_texts(declaration: tree.VariableDeclaration) -> bool:
-    """Whether a variable in constant memory is initialized with string literals, which are known
-    when a kernel is compiled."""
-    written = declaration.initializer
-    return "constant" in declaration.specifiers and any(
-        isinstance(node, tree.StringLiteral) for node in walk_tree(written)
+    """Whether a variable that kernels cannot change is initialized with string literals, which are
+    known when a kernel is compiled."""
+    element = declaration.type
+    while isinstance(element, tree.ArrayType):
+        element = element.of
+    lasts = "constant" in declaration.specifiers
+    return (lasts or _may_be_known(element, declaration.specifiers)) and any(
+        isinstance(node, tree.StringLiteral) for node in walk_tree(declaration.initializer)
     )
 
 
