@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from treadle.core.source import Span
@@ -105,7 +105,9 @@ def call(cx: Context, node: tree.Call) -> Value:
         if made is not None:
             return made
         raise cx.unfit(f"{describe(function)} cannot be called", function, span)
-    operands = operands or operands_of(cx, node.arguments, lambda at: _refers(function, at))
+    named_functions = function
+    operands = operands or operands_of(cx, node.arguments, lambda at: _refers(named_functions, at))
+    function = _with_found_by_arguments(cx, function, node, operands)
     if function.builtin:
         values = operands.emit(cx)
         return builtin_names.call_with(cx, function.name, values, node, function.arguments)
@@ -225,6 +227,24 @@ def _by_arguments(node: tree.Call, operands: Operands | None) -> FunctionSet | N
     return (
         FunctionSet(name.text, tuple(found.values()), arguments=name.arguments) if found else None
     )
+
+
+def _with_found_by_arguments(
+    cx: Context, function: FunctionSet, node: tree.Call, operands: Operands
+) -> FunctionSet:
+    """The functions that a call names, with those of the namespaces of its arguments: not if they
+    are members of a class, or are named with one."""
+    name = node.function
+    if not isinstance(name, tree.Name) or name.scope or function.builtin:
+        return function
+    if function.receiver is not None or not is_in_namespaces(cx, name.text):
+        return function
+    if any(one.owner is not None for one in function.overloads):
+        return function
+    more = _by_arguments(node, operands)
+    known = {id(one.declaration) for one in function.overloads}
+    new = [one for one in more.overloads if id(one.declaration) not in known] if more else ()
+    return replace(function, overloads=(*function.overloads, *new)) if new else function
 
 
 def _with_bases(type: Any) -> Iterator[ClassType]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from treadle.core.errors import CompileError
@@ -15,6 +16,7 @@ from treadle.cuda_cpp.lower.context import Context
 from treadle.cuda_cpp.lower.dispatch import constant_value, static_assert
 from treadle.cuda_cpp.lower.hierarchy import refuse_abstract, refuse_wrong_overriders
 from treadle.cuda_cpp.lower.names import (
+    BEING_MADE,
     class_or_enum,
     constant_integer,
     is_const,
@@ -139,6 +141,9 @@ def _make(
     home = Scope(scope, declaration.name, "class")
     if template is not None:
         home.names[SPELLED] = name  # so that its member classes are A<4>::B
+        again = partial(class_type, cx, declaration, scope)
+        incomplete = partial(again, name=name, arguments=arguments, template=template)
+        home.names[BEING_MADE] = (template, incomplete)
     members: list[Declared] = []
     with cx.in_scope(home):
         bases: list[ClassType] = []
@@ -198,6 +203,7 @@ def _make(
         _refuse_unaligned(cx, declaration, type)
         if bases and type.fields and not holds_pointer(type) and not is_polymorphic(type):
             _refuse_shared_padding(cx, declaration, type)
+    home.names.pop(BEING_MADE, None)
     home.names["<class>"] = type
     home.names.setdefault(declaration.name, TypeEntity(type))
     _own_methods(cx, declaration, scope, home, type, template)

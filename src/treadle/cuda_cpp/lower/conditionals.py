@@ -10,9 +10,11 @@ from treadle.cuda_cpp.lower.context import Context
 from treadle.cuda_cpp.lower.conversions import (
     IMPOSSIBLE,
     OBJECTS,
+    as_base,
     common_type,
     condition,
     convert,
+    derives,
     is_object,
     rank_of,
     rvalue,
@@ -57,6 +59,7 @@ from treadle.cuda_cpp.semantics.types import (
     Pointer,
     Void,
     decay,
+    holds_array,
     is_split,
 )
 from treadle.cuda_cpp.syntax import tree
@@ -109,6 +112,7 @@ def lower_conditional(cx: Context, node: tree.Conditional, as_object: bool = Fal
     if isinstance(one, (Text, ChosenText)) and isinstance(other, (Text, ChosenText)):
         cx.emit(*first, *second)  # variables of nested conditions
         return ChosenText(cx.copied(test), one, other)
+    one, other = _as_one_class(cx, one, other, node.span)
     if _are_alike(one, other, as_object):
         in_parts = isinstance(one, SplitStruct) != isinstance(other, SplitStruct)
         if first or second or in_parts:
@@ -137,6 +141,18 @@ def _chosen_already(cx: Context, truth: bool, node: tree.Conditional) -> Value:
     if other is None or other == own:
         return value
     return convert(cx, value, common_type(own, other), node.span)
+
+
+def _as_one_class(cx: Context, one: Value, other: Value, span: Span) -> tuple[Value, Value]:
+    """Two objects, of which one has a base of the class of the other: `?:` is an object of it."""
+    if is_prvalue(one) or is_prvalue(other) or not (is_object(one) and is_object(other)):
+        return one, other
+    left, right = getattr(one, "type", VOID), getattr(other, "type", VOID)
+    if derives(left, right):
+        return as_base(cx, one, right, span), other
+    if derives(right, left):
+        return one, as_base(cx, other, left, span)
+    return one, other
 
 
 def _are_alike(one: Value, other: Value, as_object: bool) -> bool:
@@ -190,7 +206,7 @@ def _conditional_value(
     if isinstance(type, Void):
         cx.emit(n.If(test, tuple(first[0]), tuple(second[0]), node.span))
         return Rvalue(constant(0, ir.I32), VOID)
-    if acts(type) or is_split(type):
+    if acts(type) or is_split(type) or holds_array(type):
         return _conditional_object(cx, test, (first, second), type, node)
     values: list[n.Expression] = []
     for block, value in (first, second):

@@ -464,15 +464,21 @@ def _iterate(cx: Context, node: tree.RangeFor, value: Value) -> None:
     def name(text: str) -> tree.Name:
         return tree.Name(text, span=span)
 
+    type = getattr(value, "type", None)
+    assert isinstance(type, ClassType)
+    has_methods = type.scope is None or type.scope.own("begin") is not None
+
+    def end_of_range(which: str) -> tree.Expression:
+        if has_methods:
+            return tree.Call(tree.Member(name("<range>"), name(which), span=span), (), span=span)
+        return tree.Call(name(which), (name("<range>"),), span=span)
+
     def made() -> tree.Statement:
         ends = tuple(
             tree.VariableDeclaration(
-                f"<{method}>",
-                tree.AutoType(span),
-                tree.Call(tree.Member(name("<range>"), name(method), span=span), (), span=span),
-                span=span,
+                f"<{which}>", tree.AutoType(span), end_of_range(which), span=span
             )
-            for method in ("begin", "end")
+            for which in ("begin", "end")
         )
         item = tree.Unary("*", name("<begin>"), span)
         variable = _bound_to(cx, node, item)
@@ -490,7 +496,7 @@ def _iterate(cx: Context, node: tree.RangeFor, value: Value) -> None:
         if isinstance(value, Rvalue):
             value = declare_object(cx, "range", value.type, (cx.path, id(node)), value, span)
         scope.names["<range>"] = value
-        cx.rules.statement(cx, tree_made(cx, "range", node, made))
+        cx.rules.statement(cx, tree_made(cx, ("range", has_methods), node, made))
 
 
 def whole_condition_of(cx: Context, node: Any) -> n.Expression:

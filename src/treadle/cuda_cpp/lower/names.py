@@ -439,6 +439,11 @@ def unsatisfied(name: str) -> str:
     return f"the constraints of {name} are not satisfied"
 
 
+# Of the scope of an instance of a class template, until it is made: the template, and what gives
+# the instance as an incomplete class.
+BEING_MADE = "<being made>"
+
+
 def injected_class(scope: Scope | None, declaration: tree.StructDeclaration) -> CppType | None:
     """The injected class name: the enclosing instance of a class template."""
     while scope is not None:
@@ -446,6 +451,10 @@ def injected_class(scope: Scope | None, declaration: tree.StructDeclaration) -> 
             own = scope.names.get("<class>")
             if isinstance(own, ClassType) and own.template is declaration:
                 return own
+            template, incomplete = scope.names.get(BEING_MADE, (None, None))
+            if template is declaration and incomplete is not None:
+                made: CppType = incomplete()
+                return made
         scope = scope.parent
     return None
 

@@ -266,7 +266,7 @@ def _loses_const(chosen: Candidate, values: Sequence[Value]) -> bool:
         written = parameter.type
         if loses_const(written, value):
             return True
-        if not isinstance(written, tree.ReferenceType) or is_const(written.to):
+        if not isinstance(written, tree.ReferenceType) or _refers_to_const(written):
             continue
         if written.rvalue and getattr(type, "to", None) != getattr(value, "type", None):
             continue  # it refers to a temporary
@@ -274,6 +274,14 @@ def _loses_const(chosen: Candidate, values: Sequence[Value]) -> bool:
         if not deduced and is_const_object(value):
             return True
     return False
+
+
+def _refers_to_const(written: tree.ReferenceType) -> bool:
+    """Whether a reference is to what is const, or to an array of that."""
+    to = written.to
+    while isinstance(to, tree.ArrayType):
+        to = to.of
+    return is_const(to)
 
 
 def _candidate(

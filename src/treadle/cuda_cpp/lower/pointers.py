@@ -342,7 +342,7 @@ def _object(cx: Context, place: n.Place, pointer: PointerValue, span: Span) -> V
         both_numbers = isinstance(place.type, ir.Scalar) and isinstance(type, ir.Scalar)
         if both_numbers and ir.size_of(place.type) == ir.size_of(type):
             return BitsLvalue(place, pointer.to, pointer.const)
-    if note_memory(cx, place):
+    if cx.lowering.unevaluated or note_memory(cx, place):
         return unknown(cx, pointer.to, span)
     raise cx.error("this object is accessed as another type, and has no bytes in memory here", span)
 
@@ -585,7 +585,10 @@ def part_at(
             raise cx.error(f"item {at} of an array of {count}", span)
         found: Value = array.items[at]
         return found
-    return one_of(cx, cx.copied(cast(index, ir.I32)), array.items, span)
+    chosen = one_of(cx, cx.copied(cast(index, ir.I32)), array.items, span)
+    if isinstance(chosen, SplitStruct) and array.key is not None:
+        chosen.key = array.key  # its address is one in the whole array
+    return chosen
 
 
 def _pointed_to(cx: Context, pointer: ObjectAddress, index: n.Expression, span: Span) -> Value:

@@ -118,7 +118,8 @@ def _structured_binding(cx: Context, node: tree.StructuredBinding) -> None:
         node,
         lambda: tree.VariableDeclaration(key, node.type, node.initializer, span=node.span),
     )
-    of_array = type_of(cx, node.initializer) if isinstance(node.initializer, tree.Name) else None
+    is_object = isinstance(node.initializer, (tree.Name, tree.Member, tree.Subscript))
+    of_array = type_of(cx, node.initializer) if is_object else None
     if isinstance(of_array, ArrayOf) and not isinstance(node.type, tree.ReferenceType):
         given = lower(cx, node.initializer)
         whole = declare_object(cx, "parts", of_array, key_of(cx, variable), given, node.span)

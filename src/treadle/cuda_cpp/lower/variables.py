@@ -649,7 +649,7 @@ def _host_constant(cx: Context, entity: GlobalVariable, node: tree.Name) -> Valu
         written = written.of
     name = entity.scope.qualified(declaration.name)
     lasts = "constant" in declaration.specifiers and name not in cx.lowering.symbols
-    if declaration.initializer is None:
+    if declaration.initializer is None and "constexpr" not in declaration.specifiers:
         return None
     if not lasts and not _may_be_known(written, declaration.specifiers):
         return None
@@ -669,7 +669,9 @@ def _host_constant(cx: Context, entity: GlobalVariable, node: tree.Name) -> Valu
         finally:
             cx.lowering.folding -= 1
         is_template = entity.declaration.template is not None
-        if known is not None and not is_template and not isinstance(known, ArrayValue):
+        # An object in memory is filled where it is used: that may be in a branch, or in an
+        # expression of which only the type is wanted.
+        if isinstance(known, Rvalue) and not is_template:
             cx.lowering.statics[key] = known
     found: Value | None = known
     return found

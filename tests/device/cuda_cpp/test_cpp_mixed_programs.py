@@ -1,0 +1,179 @@
+"""Small programs that use several features of C++ together: objects that `?:` selects, constants
+with arrays, linked items, functions that are found by their arguments. Their values are those of
+g++ for the same functions as host code."""
+
+from __future__ import annotations
+
+import pytest
+
+import treadle as td
+
+COUNT = 8
+
+
+CHOICES = """
+struct Animal {
+    int legs;
+    __device__ Animal(int l) : legs(l) {}
+    virtual __device__ int speak(int k) const = 0;
+};
+struct Dog : Animal {
+    __device__ Dog() : Animal(4) {}
+    __device__ int speak(int k) const override { return k + 1; }
+};
+struct Bird : Animal {
+    using Animal::Animal;
+    __device__ int speak(int k) const override { return legs * k; }
+};
+struct A { int v; };
+struct B : A { int w; };
+template <class T> struct Opt {
+    bool has;
+    union { char none; T val; };
+    __device__ Opt() : has(false), none(0) {}
+    __device__ Opt(T v) : has(true), val(v) {}
+    template <class F> __device__ auto map(F f) const -> Opt<decltype(f(val))> { if (has)
+        return f(val); return {}; }
+    __device__ T value_or(T d) const { return has ? val : d; }
+};
+struct S { int a; float b; };
+__device__ Opt<S> maybe(int k) { return k > 4 ? Opt<S>(S{k, 1.5f}) : Opt<S>(); }
+__device__ int test(int k) {
+    Dog d;
+    Bird b(2);
+    Animal &r = k & 1 ? static_cast<Animal &>(d) : b;
+    A a{1};
+    B c;
+    c.v = 2;
+    c.w = 3;
+    A &x = k & 2 ? a : c;
+    x.v += 5;
+    Opt<int> o(k);
+    return r.speak(4) + a.v * 10 + c.v * 100 + maybe(k).value_or(S{7, 2.f}).a * 1000 +
+        o.map([](int v) { return v * 1.5f; }).value_or(2.f) * 2;
+}
+"""
+
+OBJECTS = """
+struct T { int v[5]; int n; };
+constexpr T ct{{1, 2, 3, 4, 5}, 7};
+const T cd = {{9, 8, 7}};
+template <int N> struct Tab {
+    int v[N];
+    constexpr __host__ __device__ Tab() : v() { for (int i = 0; i < N; i++) v[i] = i * i; }
+};
+constexpr Tab<5> squares;
+__device__ int f(int k) { return ct.v[k % 5]; }
+__device__ int test(int k) {
+    int s = 0;
+    if (k > 3) s += ct.v[k % 5];
+    else s += ct.v[(k + 1) % 5] * 10;
+    for (int i = 0; i < k; i++) s += cd.v[i % 3];
+    s += k & 1 ? cd.v[k % 2] : ct.v[k % 4];
+    auto x = ct.v[k % 5];
+    auto y = ct;
+    constexpr auto z = ct;
+    static_assert(ct.n == 7);
+    decltype(ct.n) w = ct.v[2];
+    return s + cd.v[1] + x * 3 + y.v[1] + z.v[3] * 5 + w + f(k) + squares.v[k % 5] * 7;
+}
+"""
+
+LINKED = """
+template <class T> struct Node { T v; Node *next; };
+template <class T, int N> class Pool {
+    Node<T> a[N];
+    int n = 0;
+    Node<T> *head = nullptr;
+    public: class iterator {
+        Node<T> *p;
+        public: __device__ iterator(Node<T> *q) : p(q) {}
+        __device__ T &operator*() const { return p->v; }
+        __device__ iterator &operator++() { p = p->next; return *this; }
+        __device__ bool operator!=(const iterator &o) const { return p != o.p; }
+    };
+    __device__ void push(T v) { a[n] = {v, head}; head = &a[n++]; }
+    __device__ iterator begin() { return head; }
+    __device__ iterator end() { return nullptr; }
+    __device__ void reverse() {
+        Node<T> *prev = nullptr;
+        while (head) { auto *nx = head->next; head->next = prev; prev = head; head = nx; }
+        head = prev;
+    }
+};
+struct Link { int v; Link *next; };
+__device__ int test(int k) {
+    Pool<int, 6> p;
+    for (int i = 0; i < 5; i++) p.push(i * k + 1);
+    int s = 0;
+    for (int &v : p) { s = s * 3 + v; v += 1; }
+    p.reverse();
+    for (int v : p) s = s * 2 - v;
+    Link b[3] = {{1}, {2}, {k}};
+    Link *h = nullptr;
+    for (int i = 0; i < 3; i++) { b[i].next = h; h = &b[i]; }
+    return s + h->next->v + h->v * 10;
+}
+"""
+
+BY_ARGUMENTS = """
+struct Range {
+    int b, e;
+    struct It {
+        int i;
+        __device__ int operator*() const { return i; }
+        __device__ It &operator++() { ++i; return *this; }
+        __device__ friend bool operator!=(It a, It b) { return a.i != b.i; }
+    };
+    friend __device__ It begin(const Range &r) { return {r.b}; }
+    friend __device__ It end(const Range &r) { return {r.e}; }
+};
+namespace z {
+    struct L { int d[3]; };
+    __device__ int *begin(L &l) { return l.d; }
+    __device__ int *end(L &l) { return l.d + 3; }
+    __device__ int f(L a) { return a.d[0] * 2; }
+    template <class T> __device__ int h(T t) { return 7; }
+}
+__device__ int f(int x) { return x + 1; }
+template <class T> __device__ int h(T t, int k) { return k; }
+struct W {
+    __device__ int f(z::L a) const { return -1; }
+    __device__ int call(z::L a) const { return f(a); }
+};
+template <class T, int N> __device__ const T *first(const T (&a)[N]) { return a; }
+__device__ const int *first(const Range &r) { return &r.b; }
+template <class C> __device__ int head(const C &c) { return *first(c); }
+struct M { float a[2][2]; };
+__device__ int test(int k) {
+    int s = 0;
+    for (auto x : Range{k, k + 3}) s = s * 2 + x;
+    z::L l{{k, 1, 2}};
+    for (int &v : l) v += 2;
+    for (int v : l) s += v;
+    int a[] = {5, k, 3};
+    M m{{{1, 2}, {3, float(k)}}};
+    auto [r0, r1] = m.a;
+    r1[0] += 1;
+    return s + f(l) + f(2) * 10 + h(l) * 100 + h(l, 3) + W{}.call(l) + head(a) * 3 +
+        int(r0[1] + r1[0] + r1[1] + m.a[1][0]);
+}
+"""
+
+# --- the table ---
+
+PROGRAMS = {
+    "one of two classes": (CHOICES, [7718, 7718, 7274, 7274, 7730, 5730, 6286, 7286]),
+    "objects of constants": (OBJECTS, [58, 95, 133, 194, 204, 87, 101, 141]),
+    "linked items of arrays": (LINKED, [3812, 17428, 31044, 44660, 58276, 71892, 85508, 99124]),
+    "functions by arguments": (BY_ARGUMENTS, [773, 784, 795, 806, 817, 828, 839, 850]),
+}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_programs(device, name):
+    source, expected = PROGRAMS[name]
+    kernel = "__global__ void run(int *out) { out[threadIdx.x] = test(threadIdx.x); }"
+    out = td.zeros(COUNT, dtype=td.int32, device=device)
+    td.cuda_module(f"{source}\n{kernel}").run[1, COUNT](out)
+    assert out.tolist() == expected
