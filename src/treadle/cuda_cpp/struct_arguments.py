@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -79,6 +80,8 @@ def _flatten(
             values = _accessed(value, names)
         elif names == _TENSOR_INFO and is_array_type(type(value)):
             values = _described(value)
+        elif names == _MDSPAN and is_array_type(type(value)):
+            values = _spanned(value, layout.type)
         else:
             values = fields_of(value, names)
     except Mismatch as error:
@@ -111,6 +114,30 @@ def _described(value: Any) -> list[Any]:
     rest = [0] * (_MOST_DIMENSIONS - len(shape))
     strides = [math.prod(shape[axis + 1 :]) for axis in range(len(shape))]
     return [value, [*shape, *rest], [*strides, *rest], len(shape)]
+
+
+_MDSPAN = ["__treadle_data", "__treadle_map"]
+_EXTENTS = re.compile(r"\bextents<[^,<>]+((?:, \d+)*)>")
+_DYNAMIC = 2**64 - 1
+
+
+def _spanned(value: Any, type: str) -> list[Any]:
+    """The fields of a std::mdspan (`source/library/mdspan.cuh`) for an array, whose elements lie in
+    C's order: its data, and a mapping with its shape."""
+    if "layout_right" not in type:
+        raise Mismatch(
+            f"{described(value)} was given, whose elements are in the order of layout_right: "
+            "declare the mdspan with it, or make the mdspan in the kernel"
+        )
+    written = _EXTENTS.search(type)
+    assert written is not None
+    wanted = [int(one) for one in written[1].split(", ")[1:]]
+    shape = tuple(value.shape)
+    fits = [one in (_DYNAMIC, length) for one, length in zip(wanted, shape, strict=False)]
+    if len(wanted) != len(shape) or not all(fits):
+        lengths = ", ".join("any" if one == _DYNAMIC else str(one) for one in wanted)
+        raise Mismatch(f"{described(value)} was given: it takes lengths of ({lengths})")
+    return [value, {"__treadle_extents": {"__treadle_given": list(shape) or [0]}}]
 
 
 def _items(value: Any, count: int) -> list[Any]:

@@ -79,6 +79,7 @@ from treadle.cuda_cpp.semantics.scopes import (
 from treadle.cuda_cpp.semantics.types import (
     DIM3,
     VOID,
+    Arithmetic,
     ArrayOf,
     ClassType,
     CppType,
@@ -430,7 +431,7 @@ def _run_initializer(
         refer(cx, place, field, tree.InitializerList(tuple(written)), name.span)
         return
     part = cx.rules.member_of(cx, place, tree.Name(field.name), name.span)
-    if len(written) == 1 and not isinstance(written[0], tree.InitializerList):
+    if len(written) == 1 and not _is_of_parts(cx, field.type, written[0]):
         value = lower(cx, written[0])
         if isinstance(field.type, ClassType) and getattr(value, "type", None) != field.type:
             value = construct(cx, field.type, [value], name.span)
@@ -439,6 +440,13 @@ def _run_initializer(
         run_constructor(cx, part, field.type, arguments(cx, written, field.type), name.span)
     else:
         fill(cx, part, field.type, tree.InitializerList(tuple(written), ()), name.span)
+
+
+def _is_of_parts(cx: Context, type: CppType, written: Any) -> bool:
+    """Whether the only value for a member is a list, or the first element of an array: `a{x}`."""
+    if isinstance(written, tree.InitializerList):
+        return True
+    return isinstance(type, ArrayOf) and isinstance(type_of(cx, written), Arithmetic)
 
 
 def _is_delegated(name: tree.Name, type: ClassType) -> bool:

@@ -332,6 +332,7 @@ class Returns:
     address: Any = None  # receives the address of a reference, in a function that calls itself
     dependent: bool = False  # the type depends on a template parameter
     elided: str | None = None  # the variable that all returns name, which becomes the value
+    written: Any = None  # the type in the declaration, which may be `auto &`
 
 
 class Context:

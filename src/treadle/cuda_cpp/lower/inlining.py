@@ -18,6 +18,7 @@ from treadle.cuda_cpp.lower.conversions import (
     IMPOSSIBLE,
     OBJECTS,
     convert,
+    is_lvalue,
     rank_of,
     refuse_lost_const,
     rvalue,
@@ -91,7 +92,7 @@ def inline(
         cx.lowering,
         scope,
         path=(*cx.path, (instance, cx.calls)),
-        returns=Returns(result),
+        returns=Returns(result, written=declaration.result),
         this=with_category(as_const(receiver) if declaration.const else receiver, "lvalue"),
         depth=cx.depth + 1,
         name=declaration.name.text,
@@ -159,8 +160,11 @@ def _single_value(cx: Context, node: tree.Return) -> Value:
         value = from_list(cx, cx.returns.type, node.value, node.span)
         take(cx, value)
         return value
-    refers = isinstance(cx.returns.type, Reference)
+    deduced = cx.returns.type is None and isinstance(cx.returns.written, tree.ReferenceType)
+    refers = deduced or isinstance(cx.returns.type, Reference)
     value = (lower_place if refers else lower)(cx, node.value)
+    if deduced and is_lvalue(value):
+        cx.returns.type = _reference_to(cx, value.type)  # type: ignore[union-attr]
     if isinstance(node.value, tree.Name) and not refers:
         value = _moved(cx, node.value, value)
         if is_local(cx, value):  # the variable is the result
@@ -222,6 +226,8 @@ def prepare_result(cx: Context, body: tree.Statement, span: Span) -> None:
     type = cx.returns.type
     if type is None:
         type = deduced_result(cx, body)
+        if isinstance(cx.returns.written, tree.ReferenceType) and not isinstance(type, Void):
+            type = _reference_to(cx, type)
         cx.returns.type = type
         cx.returns.deduced = True
     key = (cx.path, "result")
@@ -233,6 +239,11 @@ def prepare_result(cx: Context, body: tree.Statement, span: Span) -> None:
             cx.returns.place = cx.variable(f"{cx.name}.result", ir.I32, span)
         return
     cx.returns.place = without_value(cx, f"{cx.name}.result", type, key, span)
+
+
+def _reference_to(cx: Context, type: CppType) -> Reference:
+    """What `auto &` or `const auto &` is, as the result of a function that returns an lvalue."""
+    return Reference(type, is_const(cx.returns.written.to))
 
 
 class _FirstReturn(Exception):

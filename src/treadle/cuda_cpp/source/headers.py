@@ -101,8 +101,8 @@ _HOST_HEADERS = (
 _STANDARD_HEADERS = (
     "any", "atomic", "bitset", "charconv", "codecvt", "complex.h", "deque",
     "forward_list", "list", "map", "memory_resource", "queue", "ranges",
-    "ratio", "scoped_allocator", "set", "stack", "string", "string_view", "typeindex",
-    "unordered_map", "unordered_set", "valarray", "variant", "vector",
+    "ratio", "scoped_allocator", "set", "stack", "string", "typeindex",
+    "unordered_map", "unordered_set", "valarray", "vector",
 )  # fmt: skip
 
 _MISSING |= dict.fromkeys(_VENDOR_LIBRARIES, _VENDOR_LIBRARY)

@@ -27,10 +27,10 @@ _PARTS = {
         "raw_halves.cuh", "texture.cuh", "nan.cuh", "gcc.cuh",
     ),
     "std": (
-        "type_traits.cuh", "concepts.cuh", "limits.cuh", "utility.cuh", "array.cuh", "bit.cuh",
-        "compare.cuh", "numbers.cuh",
-        "iterator.cuh", "sorting.cuh", "algorithm.cuh", "numeric.cuh",
-        "complex.cuh", "functional.cuh", "tuple.cuh", "optional.cuh", "span.cuh",
+        "type_traits.cuh", "concepts.cuh", "limits.cuh", "utility.cuh", "iterator.cuh", "array.cuh",
+        "bit.cuh", "compare.cuh", "numbers.cuh", "sorting.cuh", "algorithm.cuh", "numeric.cuh",
+        "complex.cuh", "functional.cuh", "tuple.cuh", "optional.cuh", "variant.cuh", "expected.cuh",
+        "span.cuh", "string_view.cuh", "mdspan.cuh",
     ),
     "cub": (
         "cub_common.cuh", "cub_details.cuh", "cub_warp.cuh", "cub_block.cuh", "cub_exchange.cuh",
@@ -47,6 +47,7 @@ PARTS = {file: space for space, files in _PARTS.items() for file in files}
 _STANDARD = {
     "algorithm": "algorithm.cuh",
     "iterator": "iterator.cuh",
+    "mdspan": "mdspan.cuh",
     "numeric": "numeric.cuh",
     "array": "array.cuh",
     "bit": "bit.cuh",
@@ -57,11 +58,14 @@ _STANDARD = {
     "functional": "functional.cuh",
     **dict.fromkeys(("initializer_list", "memory"), "utility.cuh"),
     "limits": "limits.cuh",
+    "expected": "expected.cuh",
     "optional": "optional.cuh",
     "span": "span.cuh",
+    "string_view": "string_view.cuh",
     "tuple": "tuple.cuh",
     "type_traits": "type_traits.cuh",
     "utility": "utility.cuh",
+    "variant": "variant.cuh",
 }
 _FILES = {
     "cooperative_groups.h": "cooperative_groups.cuh",
@@ -155,10 +159,11 @@ def _named(texts: Sequence[str], space: str) -> set[str]:
     spaces = {space}
     for at, text in enumerate(texts):
         if text in spaces:
-            if list(texts[max(at - 2, 0) : at]) == ["using", "namespace"]:
+            start = at - 2 if list(texts[max(at - 2, 0) : at]) == ["cuda", "::"] else at
+            if list(texts[max(start - 2, 0) : start]) == ["using", "namespace"]:
                 return set(texts)
-            if at > 2 and texts[at - 1] == "=" and texts[at - 3] == "namespace":
-                spaces.add(texts[at - 2])
+            if start > 2 and texts[start - 1] == "=" and texts[start - 3] == "namespace":
+                spaces.add(texts[start - 2])
             if list(texts[at + 1 : at + 2]) == ["::"]:
                 found.update(texts[at + 2 : at + 3])
     return found
@@ -177,8 +182,14 @@ _DECLARED = (
     r"^(?:template <.*> )?(?:__host__ )?__device__ [^(\n]*?\b(\w+)\(",
     r"^__treadle_\w+\((\w+)",
 )
-# A part whose functions have the names of CUDA's is only needed with its class.
-_ONLY = {"complex.cuh": frozenset(("complex",))}
+# A part whose functions have names of CUDA's, or of other classes, is only needed with its own.
+_ONLY = {
+    "complex.cuh": frozenset(("complex",)),
+    "mdspan.cuh": frozenset(
+        ("mdspan", "extents", "dextents", "dims", "layout_right", "layout_left")
+    ),
+    "variant.cuh": frozenset(("variant", "monostate", "visit", "get_if", "holds_alternative")),
+}
 
 
 def names_in(space: str) -> list[str]:

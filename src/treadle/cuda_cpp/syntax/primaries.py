@@ -7,7 +7,7 @@ from collections.abc import Callable
 from treadle.core.source import Span
 from treadle.cuda_cpp.source.tokens import IDENTIFIER, NUMBER, STRING
 from treadle.cuda_cpp.syntax import initializers, literals, names, tree
-from treadle.cuda_cpp.syntax.cursor import CLASS_TEMPLATE, TYPE, VALUE, Cursor
+from treadle.cuda_cpp.syntax.cursor import CLASS_TEMPLATE, KEYWORD, TYPE, VALUE, Cursor
 from treadle.cuda_cpp.syntax.keywords import FUNDAMENTAL_WORDS
 from treadle.cuda_cpp.syntax.lookahead import known_as, type_end
 
@@ -143,10 +143,18 @@ def _is_fold(c: Cursor, opener: int, close: int) -> bool:
     """Whether the parentheses are a fold expression: `(pack + ...)`, `(0 + ... + pack)`."""
     at = opener + 1
     while at < close:
-        if c.texts[at] == "...":
+        if c.texts[at] == "..." and (at == opener + 1 or _follows_operator(c, at)):
             return True
         at = max(at, c.partners[at]) + 1
     return False
+
+
+def _follows_operator(c: Cursor, dots: int) -> bool:
+    """Whether an operator is before the `...`, and not what an expansion in `<>` expands."""
+    before, after = c.texts[dots - 1], c.texts[dots + 1]
+    if before in (">", ">>", "*", "&", "&&"):  # `F<A<T>...>`, `F<T *...>`
+        return after not in (">", ">>", ",")
+    return c.kinds[dots - 1] not in (IDENTIFIER, KEYWORD) and before not in (")", "]")
 
 
 def _fold(c: Cursor) -> tree.Expression:

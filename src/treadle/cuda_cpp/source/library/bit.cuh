@@ -50,6 +50,13 @@ template <class T> __host__ __device__ constexpr T rotl(T x, int by) {
     return left == 0 ? x : (T)((T)(x << left) | (T)(x >> (bits - left)));
 }
 template <class T> __host__ __device__ constexpr T rotr(T x, int by) { return rotl(x, -by); }
+template <class T> __host__ __device__ constexpr T byteswap(T x) {
+    typedef make_unsigned_t<T> U;
+    U from = (U)x, to = 0;
+    for (int i = 0; i < (int)sizeof(T); ++i)
+        to |= (U)((U)((from >> (8 * i)) & 0xff) << (8 * ((int)sizeof(T) - 1 - i)));
+    return (T)to;
+}
 #undef __treadle_bits
 
 }  // namespace std

@@ -162,5 +162,35 @@ template <class T> __host__ __device__ complex<T> tan(const complex<T> &z) {
     complex<T> turned = tanh(complex<T>(-z.imag_, z.real_));
     return complex<T>(turned.imag_, -turned.real_);
 }
+// The inverse functions, by logarithms (Kahan's formulas, whose signs are those of the branch cuts).
+template <class T> __host__ __device__ complex<T> proj(const complex<T> &z) {
+    return isinf(z.real_) || isinf(z.imag_) ? complex<T>(T(INFINITY), copysign(T(0), z.imag_)) : z;
+}
+template <class T> __host__ __device__ complex<T> asinh(const complex<T> &z) {
+    complex<T> s = sqrt(complex<T>(T(1) + z.imag_, -z.real_)), t = sqrt(complex<T>(T(1) - z.imag_, z.real_));
+    return complex<T>(asinh(s.imag_ * t.real_ - s.real_ * t.imag_) * T(-1),
+                      atan2(z.imag_, s.real_ * t.real_ - s.imag_ * t.imag_));
+}
+template <class T> __host__ __device__ complex<T> asin(const complex<T> &z) {
+    complex<T> turned = asinh(complex<T>(-z.imag_, z.real_));
+    return complex<T>(turned.imag_, -turned.real_);
+}
+template <class T> __host__ __device__ complex<T> acos(const complex<T> &z) {
+    complex<T> s = sqrt(complex<T>(T(1) - z.real_, -z.imag_)), t = sqrt(complex<T>(T(1) + z.real_, z.imag_));
+    return complex<T>(T(2) * atan2(s.real_, t.real_), asinh(t.real_ * s.imag_ - t.imag_ * s.real_));
+}
+template <class T> __host__ __device__ complex<T> acosh(const complex<T> &z) {
+    complex<T> s = sqrt(complex<T>(z.real_ - T(1), z.imag_)), t = sqrt(complex<T>(z.real_ + T(1), z.imag_));
+    return complex<T>(asinh(s.real_ * t.real_ + s.imag_ * t.imag_), T(2) * atan2(s.imag_, t.real_));
+}
+template <class T> __host__ __device__ complex<T> atanh(const complex<T> &z) {
+    T x = z.real_, y = z.imag_, one = T(1);
+    T real = log1p(T(4) * fabs(x) / ((one - fabs(x)) * (one - fabs(x)) + y * y)) / T(4);
+    return complex<T>(copysign(real, x), atan2(T(2) * y, (one - x) * (one + x) - y * y) / T(2));
+}
+template <class T> __host__ __device__ complex<T> atan(const complex<T> &z) {
+    complex<T> turned = atanh(complex<T>(-z.imag_, z.real_));
+    return complex<T>(turned.imag_, -turned.real_);
+}
 
 }  // namespace std

@@ -80,15 +80,28 @@ __host__ __device__ constexpr auto invoke(F &&f, A &&...a) -> decltype(auto) {
     }
 }
 
-template <class T> struct negate {
+template <class T = void> struct negate {
     __host__ __device__ constexpr T operator()(const T &x) const { return -x; }
 };
-template <class T> struct logical_not {
+template <class T = void> struct logical_not {
     __host__ __device__ constexpr bool operator()(const T &x) const { return !x; }
 };
-template <class T> struct bit_not {
+template <class T = void> struct bit_not {
     __host__ __device__ constexpr T operator()(const T &x) const { return ~x; }
 };
+#define __treadle_function(name, sign) \
+    template <> struct name<void> { \
+        template <class A> __host__ __device__ constexpr auto operator()(const A &x) const { return sign x; } \
+    };
+__treadle_function(negate, -)
+__treadle_function(logical_not, !)
+__treadle_function(bit_not, ~)
+#undef __treadle_function
+template <class F> struct __treadle_not {
+    F f;
+    template <class... A> __host__ __device__ constexpr bool operator()(A &&...a) const { return !f(forward<A>(a)...); }
+};
+template <class F> __host__ __device__ constexpr __treadle_not<decay_t<F>> not_fn(F &&f) { return __treadle_not<decay_t<F>>{f}; }
 struct identity {
     template <class T> __host__ __device__ constexpr T operator()(const T &x) const { return x; }
 };

@@ -333,18 +333,6 @@ template <class... T> struct tuple_size<tuple<T...>> : integral_constant<size_t,
 template <size_t i, class A, class... T> struct tuple_element<i, tuple<A, T...>> : tuple_element<i - 1, tuple<T...>> {};
 template <class A, class... T> struct tuple_element<0, tuple<A, T...>> { typedef A type; };
 
-// Each element by its number: functions with one return, so that they may refer to pointers.
-template <size_t i> struct __treadle_item;
-template <> struct __treadle_item<0> { template <class S> __host__ __device__ static constexpr auto &of(S &s) { return s.item0; } };
-template <> struct __treadle_item<1> { template <class S> __host__ __device__ static constexpr auto &of(S &s) { return s.item1; } };
-template <> struct __treadle_item<2> { template <class S> __host__ __device__ static constexpr auto &of(S &s) { return s.item2; } };
-template <> struct __treadle_item<3> { template <class S> __host__ __device__ static constexpr auto &of(S &s) { return s.item3; } };
-template <> struct __treadle_item<4> { template <class S> __host__ __device__ static constexpr auto &of(S &s) { return s.item4; } };
-template <> struct __treadle_item<5> { template <class S> __host__ __device__ static constexpr auto &of(S &s) { return s.item5; } };
-template <> struct __treadle_item<6> { template <class S> __host__ __device__ static constexpr auto &of(S &s) { return s.item6; } };
-template <> struct __treadle_item<7> { template <class S> __host__ __device__ static constexpr auto &of(S &s) { return s.item7; } };
-template <> struct __treadle_item<8> { template <class S> __host__ __device__ static constexpr auto &of(S &s) { return s.item8; } };
-template <> struct __treadle_item<9> { template <class S> __host__ __device__ static constexpr auto &of(S &s) { return s.item9; } };
 template <size_t i, class... T>
 __host__ __device__ constexpr tuple_element_t<i, tuple<T...>> &get(tuple<T...> &t) {
     return __treadle_item<i>::of(t);
@@ -375,7 +363,6 @@ template <class... T, class... U>
 __host__ __device__ constexpr bool operator<=(const tuple<T...> &x, const tuple<U...> &y) { return !(y < x); }
 template <class... T, class... U>
 __host__ __device__ constexpr bool operator>=(const tuple<T...> &x, const tuple<U...> &y) { return !(x < y); }
-template <class... T> __host__ __device__ void swap(tuple<T...> &x, tuple<T...> &y) { x.swap(y); }
 
 // A reference_wrapper becomes a reference.
 template <class T> struct __treadle_unwrapped { typedef T type; };

@@ -4,6 +4,12 @@
 namespace std {
 
 struct piecewise_construct_t {};
+struct in_place_t {};
+constexpr in_place_t in_place = in_place_t();
+template <size_t i> struct in_place_index_t {};
+template <size_t i> constexpr in_place_index_t<i> in_place_index = in_place_index_t<i>();
+template <class T> struct in_place_type_t {};
+template <class T> constexpr in_place_type_t<T> in_place_type = in_place_type_t<T>();
 template <class T> __host__ __device__ T &&declval();
 template <class F, class... A>
 constexpr bool is_invocable_v = requires { declval<F>()(declval<A>()...); };
@@ -70,6 +76,10 @@ template <class T, class U> __host__ __device__ constexpr bool cmp_equal(T a, U 
 template <class T, class U> __host__ __device__ constexpr bool cmp_not_equal(T a, U b) {
     return !cmp_equal(a, b);
 }
+template <class R, class T> __host__ __device__ constexpr bool in_range(T x) {
+    R y = (R)x;
+    return cmp_equal(x, y);
+}
 template <class E> __host__ __device__ constexpr __treadle_underlying_type<E> to_underlying(E e) {
     return static_cast<__treadle_underlying_type<E>>(e);
 }
@@ -117,6 +127,20 @@ template <class T> struct initializer_list {
     __host__ __device__ const T *begin() const { return first; }
     __host__ __device__ const T *end() const { return first + count; }
 };
+
+// Each part of a tuple or variant by its number: functions with one return, so that they may refer
+// to pointers.
+template <size_t i> struct __treadle_item;
+template <> struct __treadle_item<0> { template <class S> __host__ __device__ static constexpr auto &of(S &s) { return s.item0; } };
+template <> struct __treadle_item<1> { template <class S> __host__ __device__ static constexpr auto &of(S &s) { return s.item1; } };
+template <> struct __treadle_item<2> { template <class S> __host__ __device__ static constexpr auto &of(S &s) { return s.item2; } };
+template <> struct __treadle_item<3> { template <class S> __host__ __device__ static constexpr auto &of(S &s) { return s.item3; } };
+template <> struct __treadle_item<4> { template <class S> __host__ __device__ static constexpr auto &of(S &s) { return s.item4; } };
+template <> struct __treadle_item<5> { template <class S> __host__ __device__ static constexpr auto &of(S &s) { return s.item5; } };
+template <> struct __treadle_item<6> { template <class S> __host__ __device__ static constexpr auto &of(S &s) { return s.item6; } };
+template <> struct __treadle_item<7> { template <class S> __host__ __device__ static constexpr auto &of(S &s) { return s.item7; } };
+template <> struct __treadle_item<8> { template <class S> __host__ __device__ static constexpr auto &of(S &s) { return s.item8; } };
+template <> struct __treadle_item<9> { template <class S> __host__ __device__ static constexpr auto &of(S &s) { return s.item9; } };
 
 template <class A, class B> struct pair {
     typedef A first_type;
