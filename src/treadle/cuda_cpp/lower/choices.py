@@ -31,13 +31,22 @@ def choose(
     cx: Context, tag: n.Expression, present: list[tuple[int, Any]], do: Any, span: Span
 ) -> None:
     """Emit `do` for the choice that the tag selects, of those that exist."""
+    with cx.numbered_apart(("choice", cx.calls, span)):
+        choose_among(cx, tag, present, do, span)
+
+
+def choose_among(
+    cx: Context, tag: n.Expression, present: list[tuple[int, Any]], do: Any, span: Span
+) -> None:
+    """`choose`, for what numbers its calls apart itself."""
     number, one = present[0]
     if len(present) == 1:
-        do(one)
+        with cx.numbered_apart(number):
+            do(one)
         return
-    with cx.separate_block() as then:
+    with cx.separate_block() as then, cx.numbered_apart(number):
         do(one)
     with cx.separate_block() as otherwise:
-        choose(cx, tag, present[1:], do, span)
+        choose_among(cx, tag, present[1:], do, span)
     test = n.Binary("eq", tag, constant(number, ir.I32), ir.BOOL, span)
     cx.emit(n.If(test, tuple(then), tuple(otherwise), span))

@@ -382,6 +382,18 @@ class Context:
         """The instance of the function, which has its own static variables."""
         return self.path[-1][0] if self.path else None
 
+    @contextmanager
+    def numbered_apart(self, part: Any) -> Iterator[None]:
+        """Calls in here are numbered by themselves. What is known of a pointer grows from run to
+        run of the lowering, and so does the number of calls through it: those that follow would
+        have other numbers in each run, and with these the facts of other calls."""
+        outer = self.path, self.calls
+        self.path, self.calls = (*self.path, (self.scope_arguments(), part)), 0
+        try:
+            yield
+        finally:
+            self.path, self.calls = outer
+
     def checks_all(self) -> bool:
         """Whether code that is never reached is checked, too."""
         return self.lowering.calls_are_examples and not self.is_in_instance()

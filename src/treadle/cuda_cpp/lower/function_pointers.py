@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 from treadle.core.source import Span
 from treadle.cuda_cpp.builtins.tables import FUNCTIONS
-from treadle.cuda_cpp.lower.choices import choose
+from treadle.cuda_cpp.lower.choices import choose_among
 from treadle.cuda_cpp.lower.closures import is_closure
 from treadle.cuda_cpp.lower.context import Context
 from treadle.cuda_cpp.lower.conversions import convert
@@ -144,6 +144,18 @@ def call_pointer(
     span: Span,
 ) -> Value:
     """A call through a pointer: of its only target, or of the one that its tag selects."""
+    cx.calls += 1
+    with cx.numbered_apart(("pointer", cx.calls)):
+        return _call_one(cx, pointer, values, call, span)
+
+
+def _call_one(
+    cx: Context,
+    pointer: PointerValue,
+    values: Sequence[Value],
+    call: Callable[[FunctionTarget, Sequence[Value]], Value],
+    span: Span,
+) -> Value:
     type = pointer.to
     assert isinstance(type, FunctionOf)
     if len(values) != len(type.parameters):
@@ -159,19 +171,21 @@ def call_pointer(
             return example_of(type.result, span)
         raise cx.error("this pointer to a function is always null where it is called", span)
     if len(functions) == 1:
-        return call(functions[0][1], values)
+        with cx.numbered_apart("choice"), cx.numbered_apart(functions[0][0]):
+            return call(functions[0][1], values)
     if isinstance(type.result, Reference):
         raise cx.error("a call of one of several functions that return references", span)
     values = [kept(cx, one, to, span) for one, to in zip(values, type.parameters, strict=True)]
     assert pointer.tag is not None
     tag = cx.copied(pointer.tag)
     if isinstance(type.result, Void):
-        choose(cx, tag, functions, lambda one: call(one, values), span)
+        with cx.numbered_apart("choice"):
+            choose_among(cx, tag, functions, lambda one: call(one, values), span)
         return VoidValue(VOID)
-    cx.calls += 1
-    key = (cx.path, "called", cx.calls)
+    key = (cx.path, "called")
     result, assign = bind_result(cx, "called", type.result, key, span)
-    choose(cx, tag, functions, lambda one: assign(call(one, values)), span)
+    with cx.numbered_apart("choice"):
+        choose_among(cx, tag, functions, lambda one: assign(call(one, values)), span)
     return result
 
 
