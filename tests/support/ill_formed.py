@@ -390,6 +390,7 @@ ILL_FORMED: list[tuple[str, str, str]] = [
 
 # Those that g++ takes: it knows no kernels, warns of narrowing, and waits for instances.
 NOT_FOR_GXX = {
+    ("__global__ void g(int *v, ...) {}", ""),
     ("struct P { __global__ void k(int *x) { x[0] = 1; } };", ""),
     ("", "int v{2.5};"),
     ("", "unsigned v{-1};"),

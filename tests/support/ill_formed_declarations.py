@@ -152,6 +152,29 @@ ILL_FORMED_DECLARATIONS: list[tuple[str, str, str]] = [
     ("struct P { __device__ int f() { return 1; } }; struct Q : P { using P::g; };", "Q q;", "P has no member g"),
     ("namespace q { __device__ int g() { return 1; } } using q::h;", "", "namespace q has no h"),
     ("namespace q { __device__ int g() { return 1; } }", "using q::h;", "namespace q has no h"),
+    # --- constructors, bases and enums ---
+    ("struct P { int v; __device__ P() : v(1), v(2) {} };", "", "initializes a member or base twice"),
+    ("struct P { int v; __device__ void f() : v(1) {} };", "", "f is not a constructor, so it has no initializers"),
+    ("struct P { int v, w; __device__ P(int u) : v(u) {} __device__ P() : P(1), w(2) {} };", "", "calls another one of its class"),
+    ("struct P : A { __device__ P() : a(1) {} };", "", "P has no field or base a"),
+    ("struct P : B { __device__ P() {} };", "", "gives the base B no value: B has no constructor without parameters"),
+    ("struct P { B b; __device__ P() {} };", "", "gives the member b no value"),
+    ("struct P : A, A {};", "", "A is a base already"),
+    ("union U { int v; }; struct P : U {};", "", "U is a union, so it cannot be a base"),
+    ("struct P : P {};", "", "P is the class itself"),
+    ("union U { int v; virtual __device__ int f() { return 1; } };", "", "f is virtual, which functions of unions"),
+    ("struct P { static int v = 3; };", "", "v is static and not const"),
+    ("enum F { f0 = 1.5f };", "", "the value of an enumerator must be an integer"),
+    ("enum F : float { f0 };", "", "float is not an integer"),
+    ("enum F : unsigned char { f0 = 300 };", "", "f0 is 300, which unsigned char, the type of the enum"),
+    ("__device__ int g(void v) { return 1; }", "", "g has a parameter of type void"),
+    ("__device__ int g(void &v) { return 1; }", "", "or a reference to it"),
+    ("__global__ void g(int *v, ...) {}", "", "the kernel g ends its parameters in"),
+    # --- casts ---
+    ("", "x[0] = const_cast<int>(n);", "const_cast is for pointers and references"),
+    ("", "float *p = const_cast<float *>(c);", "const_cast does not convert"),
+    ("", "int *p = static_cast<int *>(c);", "static_cast to int\\* drops the const"),
+    ("", "float *p = reinterpret_cast<float *>(c);", "reinterpret_cast to float\\* drops the const"),
 ]  # fmt: skip
 
 WELL_FORMED_DECLARATIONS: list[tuple[str, str]] = [
@@ -188,4 +211,7 @@ WELL_FORMED_DECLARATIONS: list[tuple[str, str]] = [
     (_MOVES + "struct Q { int v; Q() = default; Q(const Q &) = default; Q(Q &&) = default; Q &operator=(const Q &) = default; }; __device__ P made() { P p; return p; }", "P p = made(); P q = static_cast<P &&>(p); Q r; r.v = 1; Q s = r; s = r; x[0] = g(static_cast<P &&>(q)) + g(made()) + s.v;"),
     ("struct P { const int v; int &r; const int w = 3; __device__ P(int &u) : v(1), r(u) {} __device__ P(int &u, int t) : P(u) {} template <class T> __device__ P(T *p) : v{2}, r(*p) {} }; struct Q : D { const int v; __device__ Q(); }; __device__ Q::Q() : v(4) {} union U { const int a; float b; __device__ U() : b(1) {} };", "P p(x[0]), q(x[0], 1), r(x); Q s; U u; x[0] = p.v + q.w + r.v + s.v;"),
     ("namespace q { __device__ int g() { return 1; } struct P { int v; }; enum F { f0 }; enum class G { g0 }; } using q::g; using q::P; struct Q : A { using A::get; using A::a; };", "using q::f0; using q::F; P p; Q r; r.a = 1; x[0] = g() + f0 + r.get();"),
+    ("struct P { int v, w; static const int N = 3; __device__ P(int u) : v(u) {} __device__ P() : P(1) {} }; struct Q : A, P { B b; B d{2}; __device__ Q() : A{}, b(1) {} __device__ Q(int) : P(2), b{3} {} }; struct R { P p; union { int v; float w; }; __device__ R() : v(1) {} }; struct T; struct U { T *t; }; struct T : U {};", "Q q, r(1); R s; T t; t.t = &t; x[0] = q.b.v + r.d.v + s.v;"),
+    ("enum F : unsigned char { f0 = 255 }; enum G { g0 = -1, g1 = 'a', g2 = f0 + 1 }; enum class H : bool { h0, h1 }; __device__ int g(void) { return 1; } __device__ int h(void *v) { return v != nullptr; }", "x[0] = f0 + g0 + g2 + (H::h1 == H::h0) + g() + h(x);"),
+    ("template <class T> __device__ T *g(T *v) { return static_cast<T *>((void *)v); }", "int *p = const_cast<int *>(c); const float *q = reinterpret_cast<const float *>(c); float *r = reinterpret_cast<float *>(x); const int *s = static_cast<const int *>(static_cast<const void *>(x)); int &t = const_cast<int &>(*c); x[0] = *p + *q + *r + *s + t + *g(c); float *u = (float *)c; x[1] = *u;"),
 ]  # fmt: skip

@@ -152,6 +152,9 @@ def test_declarations(source, place, words):
         ("if (l) goto none; x[0] = 1;", "the function has no label none"),
         ("on: auto f = [] { goto on; }; f();", "the function has no label on"),
         ("on: x[0] = 1; on: x[1] = 1;", "the function has a label on already, in line 2"),
+        ("__constant__ int a[2];", "a is a variable of the function, which cannot be __constant__"),
+        ("int a = 1; auto f = [a, a] { return a; };", "a is captured twice"),
+        ("int a = 1; auto f = [&, &a] { return a; };", "[&] captures a already"),
         ("mutable int a = 1; x[0] = a;", "a is mutable, which only members of classes are"),
     ],
 )

@@ -14,7 +14,7 @@ from typing import Any
 from treadle.core.errors import CompileError
 from treadle.core.source import Span
 from treadle.cuda_cpp.lower.class_deduction import placeholder
-from treadle.cuda_cpp.lower.constructors import run_initializers
+from treadle.cuda_cpp.lower.constructors import refuse_left_out, run_initializers
 from treadle.cuda_cpp.lower.context import (
     Context,
     Facts,
@@ -45,6 +45,7 @@ from treadle.cuda_cpp.semantics.ill_formed import IllFormed
 from treadle.cuda_cpp.semantics.scopes import (
     REFERENCE,
     DeclaredType,
+    Enumerator,
     Functions,
     Namespace,
     Overload,
@@ -163,6 +164,8 @@ def _methods(
     cx: Context, entity: DeclaredType, file: str, seen: set[int], errors: list[IllFormed]
 ) -> Iterator[Overload]:
     declaration = entity.declaration
+    if isinstance(declaration, tree.EnumDeclaration) and _is_of_user(declaration, file):
+        errors += _wrong_enumerators(cx, entity, declaration)
     if not isinstance(declaration, tree.StructDeclaration) or id(declaration) in seen:
         return
     seen.add(id(declaration))
@@ -182,6 +185,19 @@ def _methods(
         return
     if isinstance(type, ClassType) and type.scope is not None:
         yield from _functions(cx, type.scope, file, seen, errors)
+
+
+def _wrong_enumerators(
+    cx: Context, entity: DeclaredType, declaration: tree.EnumDeclaration
+) -> Iterator[IllFormed]:
+    """The errors of an enum's values."""
+    try:
+        for at in range(len(declaration.enumerators)):
+            cx.rules.enumerator(cx, Enumerator(declaration, at, entity.scope))
+    except IllFormed as error:
+        yield error
+    except (CompileError, NoLayout):  # a value that the host's library has
+        return
 
 
 def _undeclared_methods(
@@ -300,6 +316,7 @@ def _lower(lowering: Lowering, overload: Overload, errors: Errors) -> None:
     cx.errors = errors
     if is_constructor and isinstance(owner, ClassType):
         assert cx.this is not None
+        refuse_left_out(cx, declaration, owner, declaration.span)
         run_initializers(cx, declaration, owner, cx.this)
     assert declaration.body is not None
     if cx.is_in_template():

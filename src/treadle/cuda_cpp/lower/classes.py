@@ -13,7 +13,7 @@ from treadle.core.source import Span
 from treadle.cuda_cpp.lower.arithmetic import constant
 from treadle.cuda_cpp.lower.bit_fields import Declared, Layout, Unplaced, laid_out
 from treadle.cuda_cpp.lower.context import Context
-from treadle.cuda_cpp.lower.dispatch import constant_value, static_assert
+from treadle.cuda_cpp.lower.dispatch import static_assert
 from treadle.cuda_cpp.lower.hierarchy import refuse_abstract, refuse_wrong_overriders
 from treadle.cuda_cpp.lower.names import (
     BEING_MADE,
@@ -50,6 +50,7 @@ from treadle.cuda_cpp.semantics.scopes import (
     out_of_line_methods,
 )
 from treadle.cuda_cpp.semantics.types import (
+    BOOL,
     DIM3,
     VECTORS,
     Absent,
@@ -158,8 +159,7 @@ def _make(
                 )
             if not isinstance(base, ClassType):
                 raise cx.wrong(f"{base} is not a class, so it cannot be a base", written.span)
-            if base.declaration is not None and base.declaration.final:
-                raise cx.wrong(f"{base} is final, so it cannot be a base", written.span)
+            _refuse_wrong_base(cx, base, bases, declaration, written.span)
             if bases and is_polymorphic(base):
                 raise cx.error(refusal_message("virtual"), written.span)
             bases.append(base)
@@ -215,6 +215,27 @@ def _make(
             with cx.in_scope(home):
                 static_assert(cx, member)
     return type
+
+
+def _refuse_wrong_base(
+    cx: Context,
+    base: ClassType,
+    others: Sequence[ClassType],
+    declaration: tree.StructDeclaration,
+    span: Span,
+) -> None:
+    """CompileError for a class that cannot be a base of another one."""
+    reason = ""
+    if base.scope is None and base.declaration is declaration:
+        reason = "is the class itself"
+    elif base.is_union:
+        reason = "is a union"
+    elif base in others:
+        reason = "is a base already"
+    elif base.declaration is not None and base.declaration.final:
+        reason = "is final"
+    if reason:
+        raise cx.wrong(f"{base} {reason}, so it cannot be a base", span)
 
 
 def _refuse_unaligned(cx: Context, declaration: tree.StructDeclaration, type: ClassType) -> None:
@@ -658,8 +679,16 @@ def enumerator(cx: Context, entity: Enumerator) -> tuple[CppType, n.Constant]:
         written = entity.declaration.enumerators[start][1]
         assert written is not None
         with cx.in_scope(_inside_enum(entity)):
-            value = int(constant_value(cx, written, "the value of an enumerator"))
+            value = constant_integer(cx, written, "the value of an enumerator")
     value += entity.position - max(start, 0)
+    own = type.underlying
+    has_own = entity.declaration.underlying is not None and own != BOOL
+    if has_own and constant(value, own.scalar).value != value:
+        name = entity.declaration.enumerators[entity.position][0]
+        raise cx.wrong(
+            f"{name} is {value}, which {own}, the type of the enum, does not have",
+            entity.declaration.span,
+        )
     scalar = ir_type(type)
     assert isinstance(scalar, ir.Scalar)
     return type, constant(value, scalar)

@@ -50,7 +50,6 @@ from treadle.cuda_cpp.lower.special_members import (
     has_unread_constructor,
     lack_of_default,
     member_defaults,
-    members_of,
     names_class,
     own_members,
     takes_nothing,
@@ -405,10 +404,32 @@ def run_initializers(
             _run_initializer(cx, names.get(name.text), name, written, type, place)
 
 
+def refuse_left_out(
+    cx: Context, declaration: tree.FunctionDeclaration, type: ClassType, span: Span
+) -> None:
+    """CompileError for a base or member that a constructor leaves to a default constructor which
+    its class does not have."""
+    names = [name for name, _ in declaration.initializers]
+    if any(_is_delegated(name, type) for name in names) or type.is_union:
+        return
+    named = [_named_base(cx, name, type.bases) for name in names]
+    texts = {name.text for name in names}
+    parts = [("the base ", str(base), base) for base in type.bases if base not in named]
+    defaults = member_defaults(type)
+    for one in own_members(type):
+        owner, name = innermost(one.type), written_name(one)
+        given = name in texts or one.name in defaults or name.startswith("anonymous")
+        if isinstance(owner, ClassType) and not given:
+            parts.append(("the member ", name, owner))
+    for what, name, owner in parts:
+        if reason := lack_of_default(owner):
+            raise cx.amiss(f"this constructor gives {what}{name} no value: {reason}", span, owner)
+
+
 def _members_by_name(type: ClassType) -> dict[str, Member]:
     """The members that a class declares, with those of its anonymous unions and structs."""
     found: dict[str, Member] = {}
-    for one in members_of(type):
+    for one in own_members(type):
         if one.name.startswith("anonymous") and isinstance(one.type, ClassType):
             found |= _members_by_name(one.type)
         found[written_name(one)] = one

@@ -16,6 +16,7 @@ from treadle.cuda_cpp.lower.calls import (
     is_in_namespaces,
     operator_call,
 )
+from treadle.cuda_cpp.lower.cast_rules import check_cast
 from treadle.cuda_cpp.lower.class_deduction import deduced_class, placeholder
 from treadle.cuda_cpp.lower.classes import find_bits, find_field, has_field, is_const_field
 from treadle.cuda_cpp.lower.closures import (
@@ -543,6 +544,8 @@ def _cast(cx: Context, node: tree.Cast) -> Value:
     operand = lower(cx, node.operand)
     if isinstance(type, Pointer) and type.to != CHAR:
         operand = cx.rules.text_pointer(cx, operand, node.span)
+    if cx.lowering.checking:
+        check_cast(cx, operand, type, node.style, node.span)
     made = explicit_cast(cx, operand, type, node.style, node.span)
     note_volatile(cx, node.type, made)
     return made

@@ -468,7 +468,10 @@ def class_or_enum(
     underlying = ARITHMETIC["int"]
     if declaration.underlying is not None:
         found = resolve(cx, declaration.underlying)
-        assert isinstance(found, Arithmetic)
+        if not isinstance(found, Arithmetic) or found.scalar.is_float:
+            raise cx.wrong(
+                f"{found} is not an integer, so it cannot be the type of an enum", declaration.span
+            )
         underlying = found
     name = declaration.name or "unnamed enum"
     return EnumType(scope.qualified(name), underlying, declaration.scoped)

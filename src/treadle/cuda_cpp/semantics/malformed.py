@@ -77,7 +77,7 @@ def _found(
             case tree.FunctionDeclaration():
                 yield from _in_function(one, file, owner, hidden, declarations)
             case tree.VariableDeclaration():
-                yield from _in_variable(one)
+                yield from _in_variable(one, owner)
 
 
 def _in_class(one: _Class, file: _File) -> Iterator[CompileError]:
@@ -151,11 +151,20 @@ def _is_of_class(one: _Function, file: _File) -> bool:
     return bool(one.name.scope) and one.name.scope[-1].text in file.classes
 
 
-def _in_variable(one: tree.VariableDeclaration) -> Iterator[CompileError]:
+def _in_variable(one: tree.VariableDeclaration, owner: _Class | None) -> Iterator[CompileError]:
     const = isinstance(one.type, tree.ConstType) and one.type.const
-    if "mutable" in one.specifiers and ("static" in one.specifiers or const):
+    words = one.specifiers
+    if "mutable" in words and ("static" in words or const):
         what = "const" if const else "static"
         yield CompileError(f"{one.name} is both mutable and {what}: leave one out", one.span)
+    elif owner is not None and "static" in words and one.initializer is not None:
+        changes = isinstance(one.type, (tree.BuiltinType, tree.PointerType))
+        if changes and words.isdisjoint(("constexpr", "inline")):
+            yield CompileError(
+                f"{one.name} is static and not const, so its class gives it no value: write inline "
+                "before it, or define it outside of the class",
+                one.span,
+            )
 
 
 # --- names of template parameters --------------------------------------------------------------
@@ -249,6 +258,14 @@ def _is_virtual(one: _Function, owner: _Class | None) -> bool:
     return _is_member(one, owner) and "virtual" in one.specifiers
 
 
+def _is_void(parameter: tree.Parameter) -> bool:
+    type = parameter.type
+    refers = isinstance(type, tree.ReferenceType)
+    of = type.to if isinstance(type, tree.ReferenceType) else type
+    named = bool(parameter.name) or refers
+    return named and isinstance(of, tree.BuiltinType) and of.name == "void"
+
+
 # What a class without bases declares is virtual only if it says so.
 def _is_not_virtual(one: _Function, owner: _Class | None) -> bool:
     if owner is None or "friend" in one.specifiers:
@@ -257,6 +274,36 @@ def _is_not_virtual(one: _Function, owner: _Class | None) -> bool:
 
 
 _RULES = (
+    _Rule(
+        lambda one, owner: bool(one.initializers) and one.result is not None,
+        "{name} is not a constructor, so it has no initializers of members: assign in its body",
+    ),
+    _Rule(
+        lambda one, owner: len({name for name, _ in one.initializers}) < len(one.initializers),
+        "this constructor initializes a member or base twice",
+    ),
+    _Rule(
+        lambda one, owner: (
+            len(one.initializers) > 1
+            and owner is not None
+            and not owner.bases
+            and any(name.text == owner.name for name, _ in one.initializers)
+        ),
+        "this constructor calls another one of its class, which initializes all members: assign "
+        "to the others in its body",
+    ),
+    _Rule(
+        lambda one, owner: _is_virtual(one, owner) and owner is not None and owner.kind == "union",
+        "{name} is virtual, which functions of unions cannot be",
+    ),
+    _Rule(
+        lambda one, owner: one.variadic and "global" in one.specifiers,
+        "the kernel {name} ends its parameters in ..., which kernels cannot: pass an array",
+    ),
+    _Rule(
+        lambda one, owner: any(map(_is_void, one.parameters)),
+        "{name} has a parameter of type void, or a reference to it",
+    ),
     _Rule(
         lambda one, owner: "virtual" in one.specifiers and not _is_member(one, owner),
         "{name} is virtual, which is written in the class only: leave it out here",

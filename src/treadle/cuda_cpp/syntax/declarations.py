@@ -218,6 +218,11 @@ def _variable(
     name = qualified_text(declared.name) if declared.name is not None else ""
     into = Specifiers(None, before.words, before.alignment)
     attributes.attributes(c, into)
+    if place == "block" and before.words.isdisjoint(("static", "extern")):
+        for word in ("device", "constant", "managed"):
+            if word in before.words:
+                message = f"{name} is a variable of the function, which cannot be __{word}__"
+                c.report(SyntaxProblem(f"{message}: declare it outside", declared.span))
     if place != "member" and "mutable" in before.words:
         message = f"{name} is mutable, which only members of classes are: leave it out"
         c.report(SyntaxProblem(message, declared.span))

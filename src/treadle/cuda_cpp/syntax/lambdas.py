@@ -14,7 +14,7 @@ from treadle.cuda_cpp.syntax import (
     templates,
     tree,
 )
-from treadle.cuda_cpp.syntax.cursor import VALUE, Cursor
+from treadle.cuda_cpp.syntax.cursor import VALUE, Cursor, SyntaxProblem
 from treadle.cuda_cpp.syntax.keywords import DEVICE_WORDS, SPECIFIER_WORDS
 
 _WORDS = "__host__ __forceinline__ __noinline__ mutable constexpr consteval noexcept static"
@@ -87,7 +87,13 @@ def _captures(c: Cursor, close: int) -> tuple[str, tuple[tree.Capture, ...]]:
             c.index += 1 + (text == "*")
             found.append(tree.Capture("this", text == "this", span=span))
         else:
-            found.append(_capture(c))
+            made = _capture(c)
+            if any(one.name == made.name for one in found):
+                c.report(SyntaxProblem(f"{made.name} is captured twice", made.span))
+            elif made.initializer is None and default == ("&" if made.by_reference else "="):
+                message = f"[{default}] captures {made.name} already: leave it out"
+                c.report(SyntaxProblem(message, made.span))
+            found.append(made)
         if c.index < close and not c.accept(","):
             raise c.problem(f"expected ',' between captures, found {c.found()}")
     return default, tuple(found)
