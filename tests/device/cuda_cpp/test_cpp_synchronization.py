@@ -174,3 +174,63 @@ def test_the_last_block_sees_what_others_wrote(device):
         parts = td.full(37, -1.0, device=device)
         kernel[37, 64](given, parts, out, x.size)
         assert np.isclose(out.item(), x.sum(dtype=np.float64), rtol=1e-5)
+
+
+WAITS = """
+#include <cuda/atomic>
+#include <cuda/latch>
+#include <new>
+#define RELAXED cuda::std::memory_order_relaxed
+#define IS(...) *out++ = (__VA_ARGS__);
+__global__ void numbers(int *out)
+{
+    __shared__ cuda::std::atomic<int> a;
+    __shared__ cuda::std::atomic_flag flag;
+    __shared__ int y;
+    a.store(3, RELAXED); IS(a.load(RELAXED)) IS(a.fetch_add(1, RELAXED)) IS(a.fetch_sub(2, RELAXED))
+    a.fetch_or(5, RELAXED); IS(a.fetch_and(6, RELAXED)) IS(a.fetch_xor(1, RELAXED))
+    int expected = 7; IS(a.compare_exchange_strong(expected, 9, RELAXED)) IS(expected)
+    y = 4;
+    cuda::std::atomic_ref<int> r(y);
+    r.fetch_add(3, cuda::memory_order_relaxed); IS(y)
+    IS(a.is_lock_free()) IS(a.exchange(2, RELAXED))
+    flag.clear(RELAXED); IS(flag.test_and_set(RELAXED)) IS(flag.test(RELAXED))
+    IS(flag.test_and_set(RELAXED))
+}
+__global__ void waits(int *out)
+{
+    __shared__ cuda::atomic<int, cuda::thread_scope_block> flag;
+    __shared__ cuda::latch<cuda::thread_scope_block> ready;
+    __shared__ int value, parts[64];
+    int t = threadIdx.x;
+    if (t == 0) {
+        flag.store(6);
+        new (&ready) cuda::latch<cuda::thread_scope_block>(blockDim.x);
+    }
+    __syncthreads();
+    if (t == 40) {
+        value = 7;
+        flag &= 4;
+        flag |= 8;
+        flag ^= 5;
+        flag.notify_all();
+    }
+    flag.wait(6, cuda::memory_order_acquire);
+    parts[t] = t;
+    ready.arrive_and_wait();
+    out[t] = value + 10 * flag.load() + 1000 * parts[63 - t] + 100000 * ready.try_wait();
+}
+"""
+
+
+def test_atomic_numbers_of_the_standard_library(device):
+    expected = [3, 3, 4, 7, 6, 1, 7, 7, 1, 9, 0, 1, 1]
+    out = td.zeros(len(expected), dtype=td.int32, device=device)
+    td.cuda_module(WAITS).numbers[1, 1](out)
+    assert out.tolist() == expected
+
+
+def test_waits_for_atomic_numbers_and_latches(device):
+    out = td.zeros(64, dtype=td.int32, device=device)
+    td.cuda_module(WAITS).waits[1, 64](out)
+    assert out.tolist() == [7 + 10 * 9 + 1000 * (63 - t) + 100000 for t in range(64)]

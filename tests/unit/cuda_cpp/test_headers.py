@@ -198,7 +198,7 @@ def test_each_header_can_be_read_alone_and_twice(name: str) -> None:
         ("vector", "the C++ standard library"),
         ("iostream", "for the host"),
         ("cublas_v2.h", "host calls"),
-        ("cuda/latch", "libcu++"),
+        ("cuda/semaphore", "libcu++"),
         ("helper_math.h", "include=["),
     ],
 )

@@ -175,7 +175,8 @@ def _find_scope(scope: Scope | None, name: tree.Name) -> Any:
 def _global(scope: Scope) -> Scope:
     while scope.kind != "global" and scope.parent is not None:
         scope = scope.parent
-    return scope
+    file = scope.names.get("<file>")  # `std` is beside the file, not in it
+    return file.scope if isinstance(file, Namespace) else scope
 
 
 def resolve(cx: Context, written: tree.TypeTree) -> CppType:

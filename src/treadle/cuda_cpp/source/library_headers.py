@@ -92,6 +92,7 @@ _FILES = {
         ),
         "cuda_more.cuh",
     ),
+    **dict.fromkeys(("cuda/latch", "cuda/std/latch"), "latch.cuh"),
     "cuComplex.h": "cu_complex.cuh",
     "cuda/ptx": "cuda_ptx.cuh",
     **dict.fromkeys(("mma.h", "crt/mma.h"), "wmma.cuh"),

@@ -1,4 +1,4 @@
-// <cuda/atomic>: cuda::atomic and cuda::atomic_ref of numbers.
+// <cuda/atomic>, <cuda/std/atomic>: atomic numbers, and references to them.
 #pragma once
 #include <atomics.cuh>
 namespace cuda {
@@ -39,7 +39,7 @@ __device__ inline void atomic_thread_fence(memory_order order, thread_scope scop
         return __nv_atomic_fetch_add(place, x, order, scope); \
     } \
     __device__ T fetch_sub(T x, memory_order order = memory_order_seq_cst) const { \
-        return __nv_atomic_fetch_add(place, (T)-x, order, scope); \
+        return __nv_atomic_fetch_sub(place, x, order, scope); \
     } \
     __device__ T fetch_and(T x, memory_order order = memory_order_seq_cst) const { \
         return __nv_atomic_fetch_and(place, x, order, scope); \
@@ -61,7 +61,22 @@ __device__ inline void atomic_thread_fence(memory_order order, thread_scope scop
     __device__ T operator++() const { return __nv_atomic_fetch_add(place, (T)1, memory_order_seq_cst, scope) + (T)1; } \
     __device__ T operator++(int) const { return __nv_atomic_fetch_add(place, (T)1, memory_order_seq_cst, scope); } \
     __device__ T operator--() const { return __nv_atomic_fetch_add(place, (T)-1, memory_order_seq_cst, scope) - (T)1; } \
-    __device__ T operator--(int) const { return __nv_atomic_fetch_add(place, (T)-1, memory_order_seq_cst, scope); }
+    __device__ T operator--(int) const { return __nv_atomic_fetch_add(place, (T)-1, memory_order_seq_cst, scope); } \
+    __device__ T operator&=(T x) const { return __nv_atomic_fetch_and(place, x, memory_order_seq_cst, scope) & x; } \
+    __device__ T operator|=(T x) const { return __nv_atomic_fetch_or(place, x, memory_order_seq_cst, scope) | x; } \
+    __device__ T operator^=(T x) const { return __nv_atomic_fetch_xor(place, x, memory_order_seq_cst, scope) ^ x; } \
+    __device__ void wait(T old, memory_order order = memory_order_seq_cst) const { \
+        for (bool same = true; same;) { \
+            __treadle_fence_wait(); \
+            same = __nv_atomic_load_n(place, __NV_ATOMIC_RELAXED, scope) == old; \
+            __treadle_fence_arrive(); \
+        } \
+    } \
+    __device__ void notify_one() const {} \
+    __device__ void notify_all() const {} \
+    __device__ bool is_lock_free() const { return true; } \
+    static constexpr bool is_always_lock_free = true; \
+    typedef T value_type;
 
 template <class T, thread_scope scope = thread_scope_system> struct atomic_ref {
     T *at;
@@ -73,5 +88,30 @@ template <class T, thread_scope scope = thread_scope_system> struct atomic {
     __treadle_operations((T *)&value)
 };
 #undef __treadle_operations
+template <thread_scope scope = thread_scope_system> struct atomic_flag {
+    unsigned int value;
+    __device__ bool test_and_set(memory_order order = memory_order_seq_cst) {
+        return __nv_atomic_exchange_n(&value, 1u, order, scope) != 0u;
+    }
+    __device__ bool test(memory_order order = memory_order_seq_cst) const {
+        return __nv_atomic_load_n((unsigned int *)&value, order, scope) != 0u;
+    }
+    __device__ void clear(memory_order order = memory_order_seq_cst) { __nv_atomic_store_n(&value, 0u, order, scope); }
+};
 
 }  // namespace cuda
+namespace std {
+
+typedef ::cuda::memory_order memory_order;
+constexpr ::cuda::memory_order memory_order_relaxed = ::cuda::memory_order_relaxed;
+constexpr ::cuda::memory_order memory_order_consume = ::cuda::memory_order_consume;
+constexpr ::cuda::memory_order memory_order_acquire = ::cuda::memory_order_acquire;
+constexpr ::cuda::memory_order memory_order_release = ::cuda::memory_order_release;
+constexpr ::cuda::memory_order memory_order_acq_rel = ::cuda::memory_order_acq_rel;
+constexpr ::cuda::memory_order memory_order_seq_cst = ::cuda::memory_order_seq_cst;
+__device__ inline void atomic_thread_fence(memory_order order) { ::cuda::atomic_thread_fence(order); }
+template <class T> using atomic = ::cuda::atomic<T>;
+template <class T> using atomic_ref = ::cuda::atomic_ref<T>;
+typedef ::cuda::atomic_flag<> atomic_flag;
+
+}  // namespace std
