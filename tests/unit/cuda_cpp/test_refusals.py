@@ -42,6 +42,8 @@ CONSTRUCTS = [
     ("goto back over an object",
      kernel("again: D d; if (n) /**/goto again;", "struct D { __device__ ~D() { clock(); } };"),
      "goto again leads back over an object that ends by code of its class: use a loop"),
+    ("an object without bytes", kernel("E /**/e; x[0] = sizeof(e);", "struct E { int a[0]; };"),
+     "an object of E has no bytes, as its arrays have length 0: give it a member"),
     ("asm", kernel('/**/asm("mov.u32 %0, %smid;" : "=r"(n));'),
      "inline assembly: %smid is not translated; use"),
     ("asm volatile", kernel('/**/asm volatile("call f;");'),

@@ -249,6 +249,11 @@ def uninitialized(cx: Context, name: str, type: CppType, key: Any, span: Span) -
     if holds_array(type) or in_memory:
         target = new_memory(cx, name, "local", element_type(cx, type, span), 1, span)
         own = ir.size_of(element_type(cx, type, span))
+        if own == 0:
+            raise cx.error(
+                f"an object of {type} has no bytes, as its arrays have length 0: give it a member",
+                span,
+            )
         start = times(frame_start(cx, "local", 1), own // unit_of(type))
         return follow(cx, PointerValue((target,), start, unit_of(type), type), span)
     variable = cx.variable(name, element_type(cx, type, span), span)
