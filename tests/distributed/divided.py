@@ -212,7 +212,7 @@ def transformer(seed, is_full):
         length, heads, vocabulary = 2 * size, size + 1, 3 * size + 1
         td.manual_seed(seed)
         settings = (2 * heads, heads, vocabulary, 1 + is_full)
-        known = Model(*settings)
+        known = Model(*settings).float().double()
         mask = td.nn.Transformer.generate_square_subsequent_mask(length, dtype=td.float64)
         ids = td.asarray(random.integers(0, vocabulary, (3, length + 1)))
         x, goal = ids[:, :-1], ids[:, 1:]
@@ -230,6 +230,10 @@ def transformer(seed, is_full):
             model.head = dist.ColumnParallelLinear.of(model.head, group=group, sequence_axis=axis)
             if sequence:
                 dist.sum_gradients(model.norm, group)
+            # What belongs to parameters stays with them.
+            model = copy.deepcopy(model).float().double()
+            given = {name: each.clone() for name, each in model.state_dict().items()}
+            model.load_state_dict(given, assign=True)
 
             loss_of = partial(loss_of_divided, model, mask, vocabulary, group)
             close(loss_of(x, goal), wanted.numpy(), f"loss, sequence {sequence}")

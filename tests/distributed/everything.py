@@ -23,7 +23,7 @@ derived.refused()
 derived.unordered()
 CHECKS = {
     "gradients": derived.gradients, "compiled": derived.compiled, "training": trained.runs,
-    "unused": trained.unused_and_buffers, "samplers": trained.samplers,
+    "unused": trained.unused_and_buffers, "changed": trained.changed, "samplers": trained.samplers,
     "sharded": sharded_cases.run, "programs": sharded.programs, "traces": derived.traces,
     "groups": grouped.groups, "messages": grouped.messages, "bad groups": grouped.refused,
 }  # fmt: skip

@@ -322,7 +322,11 @@ def refused(folder):
         ("is read when it is not gathered", kept),
         ("computes with whole parameters", lambda: td.optim.Muon(model.parameters())),
         ("make the optimizer after", lambda: dist.Sharded(plain)),
-        ("move or cast the model before", lambda: model.to(td.float32)),
+        ("move, cast or assign", lambda: model.to(td.float32)),
+        ("move, cast or assign", lambda: td.nn.ModuleList([model]).to(td.float32)),
+        ("move, cast or assign", lambda: model.module.first.load_state_dict(
+            {name: each * 2 for name, each in model.module.first.state_dict().items()},
+            assign=True)),
         ("no Conv2d within it", lambda: dist.Sharded(made(1), td.nn.Conv2d)),
         ("not a module within", lambda: dist.Sharded(made(1), [td.nn.Linear(1, 1)])),
         ("a Sharded model", lambda: dist.load_checkpoint(path, made(1))),

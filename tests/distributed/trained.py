@@ -1,6 +1,10 @@
 """Data parallel training beside the same training of one process, in float64."""
 
+import copy
+from functools import partial
+
 import numpy as np
+from derived import raised
 
 import treadle as td
 from treadle import distributed as dist
@@ -110,6 +114,26 @@ def unused_and_buffers(seed):
         found, np.tile((1 - momentum) * means[0] + momentum * mean, (size, 1))
     )
     assert size == 1 or not np.allclose(means[0], means[1])
+
+
+def changed(seed):
+    """Models that are cast or copied still average; one with other parameters is refused."""
+    rank = dist.rank()
+    x = td.asarray(np.random.default_rng(seed).normal(size=(4, 5)))
+    alone = made(1).float()
+    loss_of(alone, x.to(td.float32), 0.0).backward()
+    model = dist.DataParallel(made(1 + rank), BUCKET).to(td.float32)
+    for each in (model, copy.deepcopy(model)):
+        each.zero_grad()
+        factor = 2 * (rank == 0)
+        (loss_of(each, x.to(td.float32), 0.0) * factor).backward()
+        for found, wanted in zip(each.parameters(), alone.parameters(), strict=True):
+            np.testing.assert_allclose(
+                found.grad.numpy(), wanted.grad.numpy() * 2 / dist.size(), 1e-5, 1e-6
+            )
+    if dist.size() > 1:
+        assign = partial(model.module.load_state_dict, alone.state_dict(), assign=True)
+        assert "load without assign" in str(raised(assign))
 
 
 def samplers(seed):

@@ -9,6 +9,7 @@ pass goes on to the next ones; the order of buckets is the same on all ranks.
 from __future__ import annotations
 
 import contextlib
+import copy
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -115,10 +116,23 @@ class DataParallel(Module):
         with no_grad():
             equalize([*module.parameters(), *module.buffers()], group)
         self._buckets = _buckets(_trained(module), bucket_bytes)
+        self._listen()
+
+    def _listen(self) -> None:
+        """Hear of the gradients that backward passes have added to."""
         for number, bucket in enumerate(self._buckets):
             for parameter in bucket.parameters:
                 hook = partial(self._accumulated, number)
                 parameter.register_post_accumulate_grad_hook(hook)
+
+    def __deepcopy__(self, known: dict[int, Any]) -> DataParallel:
+        """A copy that averages the gradients of its own parameters."""
+        made = type(self).__new__(type(self))
+        known[id(self)] = made
+        made.__dict__.update(copy.deepcopy(self.__dict__, known))
+        if made._group.engine is not None:
+            made._listen()
+        return made
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         """The model's result."""

@@ -301,7 +301,7 @@ class Leaf(History):
     tensor is a part of its cell, the history is that of the whole."""
 
     __slots__ = (
-        "_gradient", "_shown", "accumulated", "home", "is_parameter", "owner", "ranks",
+        "_gradient", "_shown", "accumulated", "fixed", "home", "is_parameter", "owner", "ranks",
     )  # fmt: skip
 
     def __init__(self, node: Node, is_parameter: bool = False) -> None:
@@ -312,7 +312,19 @@ class Leaf(History):
         self._shown: ref[Any] | None = None  # what sees the home, for those who ask for `grad`
         self.owner: ref[Any] | None = None  # the tensor whose `grad` this is
         self.accumulated: list[Callable[[Any], Any]] | None = None  # hooks for after it
+        self.fixed = ""  # why the tensor stays of its dtype and device, if something counts on that
         self.ranks: Ranks | None = None  # the processes that have its other parts, if it is a part
+
+    def succeed(self, before: Leaf) -> None:
+        """Take over what belongs to the tensor, not to its memory, from the leaf that it had: its
+        hooks, and who has its other parts. The lists are the same, for those who remove hooks."""
+        self.ranks = before.ranks
+        self.hooks, self.accumulated, self.fixed = before.hooks, before.accumulated, before.fixed
+
+    def copied_hooks(self) -> list[Callable[[Any], Any]]:
+        """The hooks that copies of the tensor have, too: those that say so. Others may mean this
+        very tensor."""
+        return [each for each in self.hooks or () if getattr(each, "is_copied", False)]
 
     @property
     def gradient(self) -> Any:

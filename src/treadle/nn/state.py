@@ -108,6 +108,14 @@ def fitting(value: Any, here: Tensor, assign: bool) -> Tensor:
     if tuple(value.shape) != here.shape:
         raise ValueError(f"of shape {tuple(value.shape)}, in the module of shape {here.shape}")
     if assign:
+        leaf = here._own_leaf
+        if leaf is not None and leaf.fixed:
+            raise ValueError(leaf.fixed)
+        if leaf is not None and leaf.accumulated:
+            raise ValueError(
+                "another parameter would be left out of what is done after each backward pass, by "
+                "DataParallel or a hook: load without assign, or before"
+            )
         return value if isinstance(value, Tensor) else asarray(value, device=here.device)
     with recorded(False):
         return asarray(value, dtype=here.dtype, device=here.device)
@@ -122,13 +130,19 @@ def _change(change: _Change, assign: bool) -> None:
     if not assign:
         here.detach()[...] = value
     elif kind == "_parameters":
-        made = Parameter(value.detach(), here.requires_grad)
-        leaf, before = made._own_leaf, here._own_leaf
-        assert leaf is not None
-        leaf.ranks = None if before is None else before.ranks
-        owner._parameters[name] = made
+        owner._parameters[name] = successor(here, value)
     else:
         owner._buffers[name] = value.detach()
+
+
+def successor(parameter: Tensor, value: Tensor) -> Tensor:
+    """A parameter with another tensor's memory in the place of one, with its hooks."""
+    made = Parameter(value.detach(), parameter.requires_grad)
+    leaf, before = made._own_leaf, parameter._own_leaf
+    assert leaf is not None
+    if before is not None:
+        leaf.succeed(before)
+    return made
 
 
 def _message(name: str, missing: list[str], unexpected: list[str], wrong: list[str]) -> str:

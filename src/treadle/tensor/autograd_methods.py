@@ -352,10 +352,15 @@ class AutogradMethods(Properties):
                 f"replace that of shape {self.shape} and {self.dtype} on {self.device.id}: only a "
                 "leaf, such as a parameter, takes on another"
             )
+        if leaf is not None and leaf.fixed and not is_like:
+            raise AutogradError(leaf.fixed)
         self._cell, self._view = value._cell, value._view
         if leaf is not None and not is_like:  # a history recorded so far ends at the old leaf
             requires_grad = self._history is not None
-            self._begin(leaf.is_parameter, requires_grad, leaf.ranks)
+            self._begin(leaf.is_parameter, requires_grad)
+            made = self._own_leaf
+            assert made is not None
+            made.succeed(leaf)
 
     def backward(
         self,

@@ -306,6 +306,8 @@ class Tensor(NumPyProtocols, TorchProtocol, ArrayApiMethods, AutogradMethods, De
             if leaf is not None:
                 made._begin(leaf.is_parameter, self.requires_grad, leaf.ranks)
                 made.grad = None if leaf.gradient is None else leaf.gradient.copied()
+                for hook in leaf.copied_hooks():
+                    made.register_hook(hook)
         return made
 
     def _copied_with_others(self, memo: dict[int, Any]) -> Tensor:

@@ -90,6 +90,27 @@ def test_assigning(rng):
     assert given["layer.bias"][0].item() == 5.0
 
 
+def test_hooks_stay_with_parameters(rng):
+    layer = nn.Linear(2, 1, bias=False)
+    handle = layer.weight.register_hook(lambda gradient: gradient * 10)
+    seen = []
+    after = layer.weight.register_post_accumulate_grad_hook(lambda weight: seen.append(weight))
+    layer.to(td.float16)
+    layer(td.ones(2, dtype=td.float16)).sum().backward()
+    assert layer.weight.grad.tolist() == [[10, 10]]
+    assert seen[0] is layer.weight
+    with pytest.raises(StateDictError, match="weight: another parameter would be left out"):
+        layer.load_state_dict({"weight": td.zeros((1, 2))}, assign=True)
+    after.remove()
+    layer.load_state_dict({"weight": td.zeros((1, 2))}, assign=True)
+    layer(td.ones(2)).sum().backward()
+    assert layer.weight.grad.tolist() == [[10, 10]]
+    handle.remove()
+    layer(td.ones(2)).sum().backward()
+    assert layer.weight.grad.tolist() == [[11, 11]]
+    assert len(seen) == 1
+
+
 def test_state_that_is_no_tensor():
     class Counting(nn.Module):
         count = 0

@@ -196,6 +196,8 @@ def sum_gradients(module: Module, group: Group | None = None) -> Module:
 
 
 class _Sum:
+    is_copied = True  # copies of a layer sum, too
+
     def __init__(self, group: Group) -> None:
         self._group = group
 

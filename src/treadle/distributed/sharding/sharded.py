@@ -34,6 +34,12 @@ from treadle.tensor.tensor import Tensor
 Units = type[Module] | tuple[type[Module], ...] | Sequence[Module] | None
 
 
+_FIXED = (
+    "a Sharded model's parts stay where and what they are: move, cast or assign the model's "
+    "parameters before (or Sharded(model, device=…), and dtype=… for the dtype of the computation)"
+)
+
+
 class Sharded(Module):
     """A model whose parameters, gradients and optimizer's states are divided among the ranks, each
     of which trains on its part of the batches.
@@ -226,10 +232,7 @@ class Sharded(Module):
     # --- state -----------------------------------------------------------------------------------
 
     def _apply(self, fn: Callable[[Tensor], Tensor]) -> Any:
-        raise DistributedError(
-            "a Sharded model's parts stay where and what they are: move or cast the model before "
-            "(or Sharded(model, device=…), and dtype=… for the dtype of the computation)"
-        )
+        raise DistributedError(_FIXED)
 
     def state_dict(
         self,
@@ -352,6 +355,10 @@ def _flats(
             member.piece.grad = None
             member.piece.data = value[begin:end].clone().realize()
         held_by([member.piece for member in members], group)
+        for member in members:
+            leaf = member.piece._own_leaf
+            assert leaf is not None
+            leaf.fixed = _FIXED
         found.append(flat)
     return found
 

@@ -9,9 +9,8 @@ from typing import Any
 
 from treadle.core.errors import TreadleError
 from treadle.graph.history import recorded
-from treadle.nn.parameter import Parameter as InnerParameter
 from treadle.nn.state import IncompatibleKeys as InnerKeys
-from treadle.nn.state import fitting
+from treadle.nn.state import fitting, successor
 from treadle.torch.layouts import Size
 from treadle.torch.tensors import unwrapped, wrapped
 
@@ -192,6 +191,6 @@ def _take(module: Any, kind: str, name: str, value: Any, assign: bool) -> None:
     if not assign:
         here.detach()[...] = value
     elif kind == "_parameters":
-        module._parameters[name] = InnerParameter(value.detach(), here.requires_grad)
+        module._parameters[name] = successor(here, value)
     else:
         module._buffers[name] = value.detach()
