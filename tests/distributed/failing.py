@@ -35,6 +35,12 @@ if mode == "alone":  # rank 0 waits in MPI's end for a rank that is gone
         threading.Thread(target=MPI.Finalize, daemon=True).start()
     time.sleep(1)
     os._exit(1)
+if mode == "other":
+    if rank == 1:
+        dist.send(x, 0)
+    else:
+        other = dist.recv((2,), 1)
+        print((other + 1).tolist())
 if mode == "group":
     group = dist.new_group([1, 0])
     dist.all_reduce(x, group=group)

@@ -75,6 +75,11 @@ FAILURES = {
         "rank 0 failed first: DistributedError: recv from rank 1 of float32",
         r"recv from rank 1 of float32\[3\] has not ended within 3 s: rank 1 has not done",
     ),
+    "other": (
+        r"rank 0 failed first: DistributedError: recv from rank 1 of float32\[2\]: the message "
+        r"that arrives is float32\[3\].*\(failing.py, line \d+; recv was called at failing.py:\d+\)",
+        r"\[0\] recv was called at failing.py:\d+\n",
+    ),
     "busy": ("rank 1 failed first: KeyError: 'gone'", r"rank 0 is ended: rank 1 has failed"),
     "check-shape": (
         "failed first: DistributedError: the ranks do not start the same operation number 3",

@@ -72,11 +72,19 @@ def watch(close: Callable[[], None]) -> None:
 
 
 def described(error: BaseException) -> str:
-    """An exception in one line, with its place."""
+    """An exception in one line, with its place in the user's program, and the notes on it."""
+    # A rank is connected before it needs arrays, which take a while to import.
+    from treadle.tensor.compiled.code_origin import is_package_file
+
     frames = traceback.extract_tb(error.__traceback__)
-    own = os.path.dirname(__file__)
-    users = [each for each in frames if not each.filename.startswith((own, "<frozen"))]
-    line = f" ({os.path.basename(users[-1].filename)}, line {users[-1].lineno})" if users else ""
+    users = [
+        each
+        for each in frames
+        if not (each.filename.startswith("<frozen") or is_package_file(each.filename))
+    ]
+    places = [f"{os.path.basename(users[-1].filename)}, line {users[-1].lineno}"] if users else []
+    places += getattr(error, "__notes__", ())
+    line = f" ({'; '.join(places)})" if places else ""
     words = str(error).strip().split("\n")[0]
     return f"{type(error).__name__}{': ' if words else ''}{words}{line}"
 

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from treadle.core.errors import DistributedError
+from treadle.distributed.lines import users_line
 from treadle.distributed.members import Group
 from treadle.distributed.operation import HostMemory, Operation
 from treadle.distributed.request import Request
@@ -39,6 +40,7 @@ class Transfer:
         self.request = request
         self.shape = shape  # of the result
         self.name = request.kind
+        self.line = users_line()  # which has called it: what reads its value may be far from there
         self.operation: Operation | None = None
         self.memory: Any = None  # of the host, where the operation is staged
         self.arrays: Any = None  # whose memory is not to be reused before the end
@@ -52,7 +54,14 @@ class Transfer:
     def end(self) -> None:
         """Wait for the operation."""
         if self.operation is not None:
-            self.group.wait(self.operation)
+            try:
+                self.group.wait(self.operation)
+            except DistributedError as error:
+                note = f"{self.request.kind} was called at {self.line}"
+                # What reads the value again gets the same error.
+                if self.line and note not in getattr(error, "__notes__", ()):
+                    error.add_note(note)
+                raise
             self.operation = None
 
 

@@ -15,8 +15,9 @@ from typing import Any, Self
 from treadle.autograd.function import Function
 from treadle.distributed.arrays.layout import Layout, Spec
 from treadle.distributed.arrays.steps import Step, steps
-from treadle.distributed.arrays.traffic import Sent, Traffic, users_line, watching
+from treadle.distributed.arrays.traffic import Sent, Traffic, watching
 from treadle.distributed.collectives import all_gather, all_reduce, all_to_all, reduce_scatter
+from treadle.distributed.lines import users_line
 from treadle.distributed.members import Group
 from treadle.graph.history import is_differentiable, recording
 from treadle.tensor.assembly import concat

@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-import os
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from types import FrameType
-
-from treadle.tensor.compiled.code_origin import is_package_file
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,13 +81,3 @@ def explain() -> Iterator[Traffic]:
 def watching() -> Traffic | None:
     """What notes the collectives here."""
     return _watching.get()
-
-
-def users_line() -> str:
-    """The file and line of the user's code that is running."""
-    frame: FrameType | None = sys._getframe(1)
-    while frame is not None and is_package_file(frame.f_code.co_filename):
-        frame = frame.f_back
-    if frame is None:
-        return ""
-    return f"{os.path.basename(frame.f_code.co_filename)}:{frame.f_lineno}"
