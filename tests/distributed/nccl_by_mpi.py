@@ -10,6 +10,7 @@ import ctypes
 import os
 import sys
 from enum import IntEnum
+from functools import partial
 from types import ModuleType
 
 import ml_dtypes
@@ -138,8 +139,18 @@ stream.Stream.call_library = lambda self, name, work, reads, writes: self.call_h
 group._choices = lambda *others: ("nccl", cpu)
 os.environ["NCCL_HOSTID"] = str(RANKS.rank)
 
+td.distributed.init = partial(group.init, check=True)
+
 import derived  # noqa: E402
 import everything  # noqa: E402, F401
 
 error = derived.raised(lambda: td.distributed.all_reduce(td.ones(2, device="numpy")))
 assert "is on numpy, and nccl moves data of this rank's device, cpu" in str(error), error
+
+# NCCL gives what arrives, or waits for ever.
+if RANKS.rank == 0:
+    td.distributed.send(td.ones(4), 1)
+else:
+    error = derived.raised(lambda: td.distributed.recv((2, 2), 0))
+    assert "the message that arrives is float32[4]" in str(error), error
+    RANKS.Recv(np.empty(16, np.uint8), 0)

@@ -1,12 +1,15 @@
-"""Debug mode: before each collective the ranks compare what they start."""
+"""Debug mode: before each collective the ranks compare what they start, and before a receive what
+is sent to it."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 
 from treadle.core.errors import DistributedError
 from treadle.distributed.client import Client
 from treadle.distributed.operation import Operation
+from treadle.distributed.request import Request
 
 
 def compare(
@@ -25,3 +28,33 @@ def compare(
             f"the ranks do not start the same operation number {number}:{lines}\nAll ranks call "
             "the same collectives in the same order, with equal shapes and dtypes"
         )
+
+
+class Messages:
+    """Which message from one rank to another each send and receive is, over a library whose
+    messages say nothing of their tensor and arrive in the order of the sends."""
+
+    def __init__(self, rank: int, client: Client) -> None:
+        self._rank = rank
+        self._client = client
+        self._counts: Counter[tuple[int, int]] = Counter()
+
+    def compare(self, request: Request, ask: Callable[[str], str]) -> None:
+        """Say what is sent. DistributedError if a receive is of another shape or dtype: `ask` waits
+        until the other rank has called its send."""
+        assert request.other is not None
+        is_sent = request.kind == "send"
+        ends = (self._rank, request.other) if is_sent else (request.other, self._rank)
+        self._counts[ends] += 1
+        own = f"{request.dtype}{list(request.shape or ())}"
+        key = f"message {ends[0]} {ends[1]} {self._counts[ends]}"
+        if is_sent:
+            self._client.set(key, own)
+            return
+        found = ask(key)
+        self._client.drop(key)
+        if found != own:
+            raise DistributedError(
+                f"{request}: the message that arrives is {found}. Both ranks give the same shape "
+                "and dtype, and send and receive in the same order"
+            )

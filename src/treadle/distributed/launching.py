@@ -29,6 +29,9 @@ from treadle.distributed.store import KILLED, Progress, Store, close_listening, 
 # How long processes have to end by themselves after the first one has failed, then after they were
 # asked to, and how long what has started them has when they are gone.
 _GRACE, _ASKED, _LEFT = 5.0, 3.0, 1.0
+# How long the others may end when a rank is gone, and all have said that they end: one that has
+# ended in the middle of MPI's end is waited for there for ever.
+_FINALIZED = 60.0
 _LOOK = 0.02
 
 
@@ -72,7 +75,7 @@ def run(launch: Launch, say: Callable[[str], None], shown: Shown | None = None) 
     ):
         variables = _variables(launch, store.port, output.port, key)
         processes: list[_Process] = []
-        job = _Job(launch.count, processes, output, guard, stops)
+        job = _Job(launch.count, processes, output, store, guard, stops)
         try:
             for command, own, rank in _STARTERS[launch.backend](launch, variables):
                 processes.append(_Process(command, own, rank, shown))
@@ -196,6 +199,11 @@ class _Output:
         """Whether a rank is still there (or a process that it has started)."""
         return any(self._open.values())
 
+    @property
+    def has_lost_one(self) -> bool:
+        """Whether the process of a rank has ended."""
+        return not all(self._open.values())
+
     def has(self, ranks: Iterable[int]) -> bool:
         """Whether all of some ranks are processes of this host that have begun."""
         return all(rank in self._pids for rank in ranks)
@@ -278,6 +286,7 @@ class _Job:
     count: int
     processes: Sequence[_Process]
     output: _Output
+    store: Store
     guard: Guard
     stops: _Stops
 
@@ -292,6 +301,8 @@ class _Job:
                 return int(any(found))
             if until is None and (failures or any(found) or have_ended):
                 until = time.monotonic() + _GRACE
+            if until is None and self.output.has_lost_one and self._are_done:
+                until = time.monotonic() + _FINALIZED
             if until is not None and time.monotonic() > until:
                 return int(any(found) or not have_ended)
             time.sleep(_LOOK)
@@ -328,6 +339,11 @@ class _Job:
             time.sleep(_LOOK)
 
     @property
+    def _are_done(self) -> bool:
+        """Whether all ranks have said that they end as they should."""
+        return all(each.ended == "" for each in self.store.progress())
+
+    @property
     def _is_running(self) -> bool:
         return self.output.is_open or any(each.status is None for each in self.processes)
 
@@ -361,6 +377,8 @@ def _said(
         unknown = [host for host in hosts if not _has_address(host)]
         why = f", and {_quoted(unknown)} has no address (is --hosts right?)" if unknown else ""
         say(f"no process has begun: see above what starting them has printed{why}")
+    elif status and all(each.ended == "" for each in found) and not any(ends.values()):
+        say("all ranks have said that they end, and some did not within 60 s: they are ended")
     elif status:
         say(f"a process ended with an exit status other than 0: {ends or 'see above'}")
     elif not any(each.is_initialized for each in found) and len(found) > 1:

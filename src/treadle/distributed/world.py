@@ -16,7 +16,7 @@ from treadle.core.dtypes import uint8
 from treadle.core.errors import DistributedError
 from treadle.distributed import lifecycle
 from treadle.distributed.backends.base import Backend
-from treadle.distributed.checks import compare
+from treadle.distributed.checks import Messages, compare
 from treadle.distributed.client import Client
 from treadle.distributed.operation import KIND, Operation
 from treadle.distributed.request import Members, Request
@@ -45,6 +45,7 @@ class World:
         self._started_in: dict[str, int] = {}  # by the keys of groups
         self._between = 0
         self._splits = 0
+        self._messages: Messages | None = None  # in debug mode
         self._last: Operation | None = None
         self._unfinished: deque[Operation] = deque()
         self._tracks: list[Operation] = []  # the last operation of each, while there is a profile
@@ -63,10 +64,8 @@ class World:
             self._raise_failure(None)
             operation = Operation(request, self._next_number(request), given, result)
             self._last = operation
-            if self.check and not request.is_between_two:
-                assert self.client is not None
-                ask = partial(self._ask, operation)
-                compare(operation, self.rank, self._ranks_of(request), self.client, ask)
+            if self.check:
+                self._compare(operation)
             while self._unfinished and self._unfinished[0].is_ended:
                 self._unfinished.popleft()
             if profiler.active is not None and backend.on_host:
@@ -82,6 +81,18 @@ class World:
                 self._raise_failure(operation)
                 raise
         return operation
+
+    def _compare(self, operation: Operation) -> None:
+        """DistributedError if other ranks start something else."""
+        request, backend, client = operation.request, self.engine, self.client
+        assert client is not None
+        assert backend is not None
+        ask = partial(self._ask, operation)
+        if not request.is_between_two:
+            compare(operation, self.rank, self._ranks_of(request), client, ask)
+        elif not backend.compares_messages:
+            self._messages = self._messages or Messages(self.rank, client)
+            self._messages.compare(request, ask)
 
     def _track(self, operation: Operation) -> str:
         """A track of a profile on which nothing is under way."""

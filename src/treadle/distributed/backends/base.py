@@ -66,6 +66,8 @@ class Backend(Protocol):
 
     name: str
     on_host: bool
+    compares_messages: bool
+    """Whether a receive of another tensor than was sent is an error; else debug mode compares."""
     device: Device | None
     """The device whose memory it uses; None where it uses the host's."""
     wider: Mapping[str, DType]

@@ -43,6 +43,7 @@ class Mpi:
 
     name = "mpi"
     on_host = True
+    compares_messages = True
     device = None
     wider = {"f16": dtypes.float32, "bf16": dtypes.float32, "bool": dtypes.uint8}
 

@@ -52,6 +52,7 @@ class Nccl:
 
     name = "nccl"
     on_host = False
+    compares_messages = False
     wider = {"i16": dtypes.int32, "u16": dtypes.uint32, "bool": dtypes.uint8}
 
     def __init__(self, meeting: Meeting, library: Any) -> None:
