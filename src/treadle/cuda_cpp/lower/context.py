@@ -11,7 +11,9 @@ from typing import Any, Protocol
 from treadle.core.errors import CompileError
 from treadle.core.source import NOWHERE, Span
 from treadle.cuda_cpp.lower.values import (
+    ItemTarget,
     MemoryTarget,
+    ObjectTarget,
     PointerValue,
     Target,
     Value,
@@ -107,6 +109,25 @@ class Facts:
     # Whether arrays whose addresses in shared memory become numbers are memories of their own.
     apart: bool = False
     changed: bool = False  # a fact was added, so that the kernel is lowered again
+    # The targets that pointer variables were given in this run, and whether old ones were dropped.
+    given: dict[Any, list[Target]] = field(default_factory=dict)
+    dropped: bool = False
+
+    def drop_old_targets(self) -> None:
+        """Drop the targets of pointer variables that no assignment of this run gave them: earlier
+        runs, which knew less, had other names for some variables. Once, after the last run."""
+        if self.dropped:
+            return
+        self.dropped = True
+        for key, given in self.given.items():
+            known = self.targets[key]
+            left = [one for one in known if one in given or not isinstance(one, _PLACED)]
+            if len(left) < len(known):
+                self.targets[key] = left
+                self.changed = True
+
+
+_PLACED = (ItemTarget, ObjectTarget)  # the targets that may have names of variables in them
 
 
 class Frames(Protocol):

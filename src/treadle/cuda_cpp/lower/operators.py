@@ -387,7 +387,9 @@ def assign_pointer(
     """Assign to a pointer variable."""
     facts = cx.lowering.facts
     known = facts.targets.setdefault(variable.key, [])
-    for target in known_targets(cx, pointer.targets):
+    targets = known_targets(cx, pointer.targets)
+    facts.given.setdefault(variable.key, []).extend(targets)
+    for target in targets:
         if target not in known:
             known.append(target)
             facts.changed = True

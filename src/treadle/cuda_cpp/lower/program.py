@@ -517,6 +517,7 @@ class Program:
         facts = Facts()
         for _ in range(_MOST_RUNS):
             facts.changed = False
+            facts.given.clear()
             lowering = Lowering(
                 RULES,
                 self.sources,
@@ -558,6 +559,8 @@ class Program:
                     "arrays as parameters of the kernel, and keep indices instead of pointers",
                     lowering.span,
                 ) from None
+            if not facts.changed:
+                facts.drop_old_targets()
             if not facts.changed:
                 self._queued[instance.name] = records.Queued(
                     tuple(lowering.queued), tuple(lowering.arrays.values())
