@@ -175,6 +175,18 @@ ILL_FORMED_DECLARATIONS: list[tuple[str, str, str]] = [
     ("", "float *p = const_cast<float *>(c);", "const_cast does not convert"),
     ("", "int *p = static_cast<int *>(c);", "static_cast to int\\* drops the const"),
     ("", "float *p = reinterpret_cast<float *>(c);", "reinterpret_cast to float\\* drops the const"),
+    # --- operators and defaulted functions ---
+    ("struct P { __device__ P operator+(P p, P q) { return p; } };", "", "operator\\+ has one or two operands, and this has 3"),
+    ("struct P { __device__ bool operator!(P p) { return true; } };", "", "operator! has one operand, and this has 2"),
+    ("__device__ int operator+(int v, int w) { return v; }", "", "operator\\+ has no operand of a class or enum"),
+    ("__device__ A &operator=(A &v, const A &w) { return v; }", "", "operator= is a function of a class only"),
+    ("struct P { __device__ int operator+(int v = 1) { return v; } };", "", "operator\\+ has a default argument"),
+    ("struct P { __device__ P operator++(float) { return *this; } };", "", "the second parameter of operator\\+\\+"),
+    ("struct P { __device__ int operator int() { return 1; } };", "", "no type before operator"),
+    ("struct P { __device__ operator int(int v) { return v; } };", "", "a conversion function has no parameters"),
+    ("__device__ int g(int) = default;", "", "g is not a function that C\\+\\+ can define"),
+    ("struct P { int v; P(int) = default; };", "", "a constructor with such parameters"),
+    ("", "static_assert(n > 0);", "the condition of static_assert must be known"),
 ]  # fmt: skip
 
 WELL_FORMED_DECLARATIONS: list[tuple[str, str]] = [
@@ -214,4 +226,5 @@ WELL_FORMED_DECLARATIONS: list[tuple[str, str]] = [
     ("struct P { int v, w; static const int N = 3; __device__ P(int u) : v(u) {} __device__ P() : P(1) {} }; struct Q : A, P { B b; B d{2}; __device__ Q() : A{}, b(1) {} __device__ Q(int) : P(2), b{3} {} }; struct R { P p; union { int v; float w; }; __device__ R() : v(1) {} }; struct T; struct U { T *t; }; struct T : U {};", "Q q, r(1); R s; T t; t.t = &t; x[0] = q.b.v + r.d.v + s.v;"),
     ("enum F : unsigned char { f0 = 255 }; enum G { g0 = -1, g1 = 'a', g2 = f0 + 1 }; enum class H : bool { h0, h1 }; __device__ int g(void) { return 1; } __device__ int h(void *v) { return v != nullptr; }", "x[0] = f0 + g0 + g2 + (H::h1 == H::h0) + g() + h(x);"),
     ("template <class T> __device__ T *g(T *v) { return static_cast<T *>((void *)v); }", "int *p = const_cast<int *>(c); const float *q = reinterpret_cast<const float *>(c); float *r = reinterpret_cast<float *>(x); const int *s = static_cast<const int *>(static_cast<const void *>(x)); int &t = const_cast<int &>(*c); x[0] = *p + *q + *r + *s + t + *g(c); float *u = (float *)c; x[1] = *u;"),
+    ("struct P { int v; P() = default; P(const P &) = default; P(P &&) = default; ~P() = default; P &operator=(const P &) = default; __device__ P operator+(const P &p) const { return p; } __device__ P operator-() const { return *this; } __device__ P &operator++() { return *this; } __device__ P operator++(int) { return *this; } __device__ int operator()(int v, int w = 2) const { return v + w; } __device__ int operator[](int v) const { return v; } __device__ P *operator->() { return this; } __device__ operator float() const { return 1; } friend __device__ bool operator==(const P &p, int v) { return p.v == v; } template <class... T> __device__ int operator,(T... t) { return 1; } }; __device__ E operator|(E v, int w) { return v; } __device__ float2 operator+(float2 v, float2 w) { return v; }", "P p, q; p.v = 1; q = p + -p; ++q; q++; x[0] = q(1) + q[2] + q->v + (q == 1) + (e0 | 1); static_assert(sizeof(n) == 4);"),
 ]  # fmt: skip

@@ -7,6 +7,7 @@ from typing import Any
 
 from treadle.cuda_cpp.lower.access import refuse_hidden
 from treadle.cuda_cpp.lower.arithmetic import constant, folded
+from treadle.cuda_cpp.lower.constant_rules import refuse_run_time
 from treadle.cuda_cpp.lower.context import Context, key_of, tree_made
 from treadle.cuda_cpp.lower.dispatch import constant_value, lower, static_assert, type_of
 from treadle.cuda_cpp.lower.gotos import has_labels, lower_goto, lower_sections
@@ -96,6 +97,8 @@ def declare_locally(cx: Context, node: tree.Declaration) -> None:
                 declare(node.type.definition, cx.scope)
             declare_variable(cx, node)
         case tree.StaticAssert():
+            if cx.checks_all() and not cx.is_in_template():
+                refuse_run_time(cx, node.condition, "the condition of static_assert")
             static_assert(cx, node)
         case tree.HostCode():
             raise cx.error(f"this declaration cannot be parsed: {node.reason}", node.span)

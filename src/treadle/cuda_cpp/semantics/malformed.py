@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from treadle.core.errors import CompileError
 from treadle.core.source import Span
 from treadle.cuda_cpp.semantics.const_members import unset_members
+from treadle.cuda_cpp.semantics.operator_rules import wrong_default, wrong_operator
 from treadle.cuda_cpp.syntax import tree
 
 _Function = tree.FunctionDeclaration
@@ -100,6 +101,9 @@ def _in_function(
         if rule.is_broken(one, owner):
             yield CompileError(rule.message.format(name=one.name.text), one.span)
             break
+    for wrong in (wrong_operator(one, owner), wrong_default(one, owner)):
+        if wrong:
+            yield CompileError(wrong, one.span)
     if "static" in one.specifiers and owner is None and _is_of_class(one, file):
         message = f"static is written in the class only: leave it out at {one.name.text} here"
         yield CompileError(message, one.span)
