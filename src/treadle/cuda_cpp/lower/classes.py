@@ -660,8 +660,9 @@ def is_const_field(type: ClassType, name: str) -> bool:
 def _field_declaration(type: ClassType, name: str) -> tree.VariableDeclaration | None:
     declaration = type.declaration
     members = declaration.members if isinstance(declaration, tree.StructDeclaration) else ()
+    written = name.partition(".")[0]
     for member in members:
-        if isinstance(member, tree.VariableDeclaration) and member.name == name.partition(".")[0]:
+        if isinstance(member, tree.VariableDeclaration) and member.name == written:
             return member
     found = (_field_declaration(base, name) for base in type.bases)
     return next((one for one in found if one is not None), None)

@@ -337,8 +337,11 @@ def named_type(cx: Context, name: tree.Name, span: Span) -> CppType:
         owner = home.names["<class>"]
         raise cx.amiss(f"{owner} has no member type {name.text}", span, owner)
     sure = cx.lowering.all_names and not (name.scope or may_be_foreign(name.text))
-    error = cx.wrong if sure and not cx.is_in_template() else cx.error
-    raise error(_unknown_type(cx, name), span)
+    if sure and not cx.is_in_template():
+        raise cx.wrong(_unknown_type(cx, name), span)
+    if cx.lowering.checking:  # not reported: to search for what was meant would take long
+        raise cx.error(f"{name.text} is not known here", span)
+    raise cx.error(_unknown_type(cx, name), span)
 
 
 def refuse_later(cx: Context, entity: Any, name: tree.Name) -> None:

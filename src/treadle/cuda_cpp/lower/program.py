@@ -138,7 +138,7 @@ def read(
         *redefinitions(parsed.unit.declarations),
         *conflicts(parsed.unit.declarations, file),
         *malformed(parsed.unit.declarations, file),
-        *misplaced(parsed.unit.declarations),
+        *misplaced(parsed.unit.declarations, {one.text for one in read.tokens}),
         *launch_errors(parsed.unit.declarations),
         *early_errors(parsed.uses, headers, builtin_names.is_known, message_of, is_surely_none),
     ]

@@ -30,15 +30,16 @@ def doubtful(
     for one in functions:
         if one.body is None or one.specifiers.isdisjoint(_ON_DEVICES):
             continue
-        for name, span in unset_reads(one.body, by_value):
+        nodes = list(walk_tree(one.body))
+        for name, span in unset_reads(nodes, by_value):
             yield f"{name} is read here, and nothing has set it", span
-        yield from _slips(one.body)
+        yield from _slips(nodes)
         yield from _Results(one).found()
 
 
-def _slips(body: tree.Compound) -> Iterator[Warning]:
+def _slips(nodes: list[Any]) -> Iterator[Warning]:
     """`if (a = 3)`, and an `if` whose body is the empty statement `;`."""
-    for node in walk_tree(body):
+    for node in nodes:
         if isinstance(node, (tree.If, tree.While)):
             test = node.condition
             if isinstance(test, tree.Assign) and test.op == "=" and _is_literal(test.value):

@@ -3,7 +3,7 @@ shared arrays of one name and of two types."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from typing import Any
 
 from treadle.core.errors import CompileError
@@ -12,10 +12,13 @@ from treadle.cuda_cpp.syntax import tree
 from treadle.cuda_cpp.syntax.walk import walk_tree
 
 
-def misplaced(declarations: tuple[tree.Declaration, ...]) -> Iterator[CompileError]:
-    """An error for each."""
+def misplaced(
+    declarations: tuple[tree.Declaration, ...], words: Container[str]
+) -> Iterator[CompileError]:
+    """An error for each. `words` are all words of the file."""
     yield from _kernels_in_classes(declarations)
-    yield from _dynamic_arrays(declarations, (), {})
+    if "extern" in words:
+        yield from _dynamic_arrays(declarations, (), {})
 
 
 def _kernels_in_classes(

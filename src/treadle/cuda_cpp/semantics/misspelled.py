@@ -11,7 +11,7 @@ from treadle.core.errors import CompileError
 from treadle.core.source import Span
 from treadle.cuda_cpp.source.tokens import IDENTIFIER, Token
 from treadle.cuda_cpp.syntax.keywords import DECLARATION_WORDS, FUNDAMENTAL_WORDS, KEYWORDS
-from treadle.cuda_cpp.syntax.likely_causes import meant_specifier
+from treadle.cuda_cpp.syntax.likely_causes import BARE_SPECIFIERS
 
 _MEANT = (
     "__global__", "__device__", "__host__", "__shared__", "__constant__", "__managed__",
@@ -25,13 +25,18 @@ def misspelled(tokens: Sequence[Token], file: str) -> list[CompileError]:
     """An error for each in the user's files: an unknown word before a type or another specifier,
     that is nearly one of CUDA's."""
     found: dict[str, list[int]] = {}
+    bare: list[int] = []
     for at, token in enumerate(tokens):
+        if token.kind != IDENTIFIER:
+            continue
         text = token.text
-        if token.kind == IDENTIFIER and text[:1] == "_" and text not in KEYWORDS:
+        if text in BARE_SPECIFIERS:
+            bare.append(at)
+        elif text[:1] == "_" and text not in KEYWORDS:
             if text not in found and not difflib.get_close_matches(text, _MEANT, 1, 0.85):
                 continue
             found.setdefault(text, []).append(at)
-    errors = [*_without_underscores(tokens, file)]
+    errors = [*_without_underscores(tokens, bare, file)]
     for text, places in found.items():
         if not all(_specifies(tokens, at) for at in places):
             continue  # it is a name of the file
@@ -46,14 +51,15 @@ def misspelled(tokens: Sequence[Token], file: str) -> list[CompileError]:
     return errors
 
 
-def _without_underscores(tokens: Sequence[Token], file: str) -> Iterator[CompileError]:
+def _without_underscores(
+    tokens: Sequence[Token], places: Sequence[int], file: str
+) -> Iterator[CompileError]:
     """`global void k()` and `shared float s[32]`: no name stands before a fundamental type."""
-    for at, token in enumerate(tokens[:-1]):
-        meant = meant_specifier(token.text)
-        if not meant or token.kind != IDENTIFIER or not _specifies(tokens, at):
-            continue
+    for at in places:
+        token = tokens[at]
         is_users = token.file == file or not token.file.startswith("<")
-        if tokens[at + 1].text in FUNDAMENTAL_WORDS and is_users:
+        if is_users and _specifies(tokens, at) and tokens[at + 1].text in FUNDAMENTAL_WORDS:
+            meant = BARE_SPECIFIERS[token.text]
             yield CompileError(f"{token.text} is not a specifier: write {meant}", token.span)
 
 

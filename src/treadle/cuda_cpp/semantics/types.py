@@ -144,6 +144,9 @@ class ClassType:
     # That of the specialization, if it is an instance of one.
     declaration: Any = field(default=None, compare=False, repr=False)
 
+    def __hash__(self) -> int:
+        return hash((self.name, len(self.fields)))  # not of all fields: each access asks for it
+
     def __str__(self) -> str:
         return self.name
 

@@ -7,7 +7,7 @@ captures. In a loop that sets the variable, too, it counts if the first iteratio
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -33,9 +33,8 @@ ByValue = Callable[[str, int], bool]
 """Whether all functions of a name take their argument of a number by value."""
 
 
-def unset_reads(body: tree.Compound, by_value: ByValue) -> Iterator[tuple[str, Span]]:
-    """The variables of a function that are read before they are set, and where."""
-    nodes = list(walk_tree(body))
+def unset_reads(nodes: Sequence[Any], by_value: ByValue) -> Iterator[tuple[str, Span]]:
+    """The variables that are read before they are set in a function of these nodes, and where."""
     if any(isinstance(one, (tree.Goto, tree.Label)) for one in nodes):
         return
     for one in nodes:

@@ -9,17 +9,18 @@ from collections.abc import Collection, Mapping
 
 from treadle.cuda_cpp.source.tokens import Token
 
-# Words that begin a statement or declaration; CUDA's also without their underscores.
+# Words that begin a statement or declaration.
 _BEGINNINGS_TEXT = """
 return for while if else switch case break continue goto do const static struct typedef using
 template unsigned signed float double int long short char bool void auto constexpr inline extern
 """
 _BEGINNINGS = _BEGINNINGS_TEXT.split()
-_OF_CUDA = {
+# CUDA's specifiers without their underscores, or by a name that other languages have for one.
+BARE_SPECIFIERS = {
     word.strip("_"): word
     for word in ("__shared__", "__global__", "__device__", "__constant__", "__host__")
 }
-_OF_CUDA["kernel"] = _OF_CUDA["__kernel"] = "__global__"
+BARE_SPECIFIERS["kernel"] = BARE_SPECIFIERS["__kernel"] = "__global__"
 
 _LOOK_ALIKES = {
     **dict.fromkeys("“”„‟″＂", '"'),
@@ -36,18 +37,12 @@ def meant_keyword(word: str, known: Collection[str]) -> str:
     `known` and for others."""
     if word in known:
         return ""
-    if word in _OF_CUDA:
-        return _OF_CUDA[word]
+    if word in BARE_SPECIFIERS:
+        return BARE_SPECIFIERS[word]
     close = difflib.get_close_matches(word, _BEGINNINGS, 1, 0.7)
     if not close:  # letters in another order
         close = [one for one in _BEGINNINGS if sorted(one) == sorted(word)]
     return close[0] if close else ""
-
-
-def meant_specifier(word: str) -> str:
-    """CUDA's specifier without its underscores, or by a name that other languages have for it; ""
-    for others."""
-    return _OF_CUDA.get(word, "")
 
 
 def in_place_of(character: str) -> str:

@@ -2,48 +2,78 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import fields, is_dataclass, replace
-from functools import cache
+from operator import attrgetter
 from typing import Any
 
 from treadle.core.source import Span
-from treadle.cuda_cpp.source.tokens import Token
 from treadle.cuda_cpp.syntax import tree
 
+# The types of attributes that hold no nodes.
+_PLAIN = frozenset(("str", "bool", "int", "float", "bytes", "int | None", "str | None", "Span"))
 
-@cache
-def _parts(kind: type) -> tuple[str, ...] | None:
-    """The attributes of a class of nodes that may hold nodes, the last one first; None for
-    other classes."""
+_Getter = Callable[[Any], tuple[Any, ...]]
+
+
+class _Parts(dict[type, _Getter | None]):
+    """What gives the attributes of a class of nodes that may hold nodes, the last one first; None
+    for other classes."""
+
+    def __missing__(self, kind: type) -> _Getter | None:
+        self[kind] = found = _getter(kind)
+        return found
+
+
+def _getter(kind: type) -> _Getter | None:
     if not is_dataclass(kind) or kind is Span:
         return None
-    names = [field.name for field in fields(kind) if field.name not in ("span", "tokens")]
-    return tuple(reversed(names))
+    names = [
+        field.name
+        for field in reversed(fields(kind))
+        if field.name not in ("span", "tokens") and field.type not in _PLAIN
+    ]
+    if len(names) > 1:
+        return attrgetter(*names)
+    if not names:
+        return _nothing
+    only = attrgetter(names[0])
+    return lambda node: (only(node),)
+
+
+def _nothing(node: Any) -> tuple[Any, ...]:
+    return ()
+
+
+_PARTS = _Parts()
 
 
 def children(node: Any) -> Iterator[Any]:
     """The nodes that a node holds."""
-    pending = [getattr(node, name) for name in _parts(node.__class__) or ()]
+    get = _PARTS[node.__class__]
+    pending = [] if get is None else list(get(node))
     while pending:
         one = pending.pop()
-        if isinstance(one, tuple) and not isinstance(one, Token):
-            pending.extend(reversed(one))
-        elif _parts(one.__class__) is not None:
+        if one.__class__ is tuple:
+            pending.extend(one[::-1])
+        elif _PARTS[one.__class__] is not None:
             yield one
 
 
 def walk_tree(node: Any) -> Iterator[Any]:
     """A node and its descendants in preorder, without recursion."""
     pending = [node]
+    pop, extend, parts = pending.pop, pending.extend, _PARTS
     while pending:
-        one = pending.pop()
-        parts = _parts(one.__class__)
-        if parts is not None:
+        one = pop()
+        kind = one.__class__
+        if kind is tuple:
+            extend(one[::-1])
+            continue
+        get = parts[kind]
+        if get is not None:
             yield one
-            pending.extend([getattr(one, name) for name in parts])
-        elif isinstance(one, tuple) and not isinstance(one, Token):
-            pending.extend(reversed(one))
+            extend(get(one))
 
 
 def renamed(node: Any, names: Mapping[str, str]) -> Any:
