@@ -144,7 +144,10 @@ def _for_pointer(instance: KernelInstance, position: int, value: Any) -> Convers
         return partial(_in_rows, instance, position) if vectors else None
     records = ""
     if isinstance(value, (list, tuple)):
-        records = "; structs without pointers are records, as np.array([(1.0, 2)], dtype=[…])"
+        records = (
+            "; of a list of numbers np.array(x, dtype=np.float32) makes one, of structs without "
+            "pointers np.array([(1.0, 2)], dtype=[…])"
+        )
     raise DtypeError(
         f"{_where(instance, position)}, but {described(value)} was given: pass an array (a tensor, "
         f"a NumPy array, or one that speaks DLPack), or None for a null pointer{records}"
@@ -168,10 +171,19 @@ def _in_rows(instance: KernelInstance, position: int, value: Any) -> Any:
     return value
 
 
+# NumPy's kinds of dtypes whose elements are not numbers.
+_NO_NUMBERS = {"O": "Python objects", "U": "text", "S": "text", "M": "dates", "m": "time spans"}
+
+
 def _contiguous(
     instance: KernelInstance, position: int, vectors: bool, value: np.ndarray[Any, Any]
 ) -> np.ndarray[Any, Any]:
     """A NumPy array, if its elements are contiguous, as a pointer needs them."""
+    if value.dtype.kind in _NO_NUMBERS:
+        raise DtypeError(
+            f"{_where(instance, position)}, but an array of {_NO_NUMBERS[value.dtype.kind]} was "
+            "given: make it an array of numbers, as in numpy.array(x, dtype=numpy.float32)"
+        )
     if not value.flags.c_contiguous:
         raise LaunchError(
             f"{_where(instance, position)}, and an array of shape {value.shape} was given whose "

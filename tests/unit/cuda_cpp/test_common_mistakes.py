@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 import treadle as td
-from treadle.core.errors import CompileErrors
+from treadle.core.errors import CompileErrors, DtypeError, LaunchError
 
 START = "__global__ void k(float *x, int n) { int i = threadIdx.x;\n"
 END = "\n}\n"
@@ -75,6 +76,19 @@ IN_KERNELS = [
     ("#define N 10;", "int a[N];", "found ';', in what the macro N stands for"),
     ("", 'printf("abc);', 'the literal that begins here has no closing "'),
     ("", "printf(“abc”);", "'“' is not a token of C++ (write \")"),
+    ("", "elif (i > 2) x[i] = 2;", "did you mean else if?"),
+    ("", "bool b = True;", "True is not declared (did you mean true?)"),
+    ("", "float *p = None;", "None is not declared (did you mean nullptr?)"),
+    ("", "var a = 1;", "var is not declared (did you mean auto?)"),
+    ("", "uint8 a = 1;", "uint8 is not declared (did you mean unsigned char?)"),
+    ("", "x[i] = i ** 2;", "there is no operator **: powers are powf(a, b) and pow(a, b)"),
+    ("", "x(i) = 1;", "float* cannot be called: an index is in brackets, [ ]"),
+    ("", "int a[3], b[3]; a = b;", "int[3] cannot be assigned to: copy its elements"),
+    ("", "x[i] = 1f;", "'f' is not a suffix of an integer: write 1.0f"),
+    ("", "float g(float a) { return a; }", "g is defined in another function: move it out of"),
+    ("/* a /* b */ c */", "", "found '/' (comments in comments end with the first */)"),
+    ("#define SQ(a) ((a) * (a)", "x[i] = SQ(2);", "behind what the macro SQ stands for"),
+    ("__device__ float f(a, b) { return a; }", "x[i] = f(1, 2);", "a is not a known type"),
     ("", "x[i] = 1 − 2;", "'−' is not a token of C++ (write -)"),
 ]  # fmt: skip
 
@@ -88,6 +102,8 @@ FILES = [
     ("__global__ void k(int n) {\n if (n) {\n}\n", 1, "the '{' of the function's body is never"),
     ("global void k(float *x) {}\n", 1, "global is not a specifier: write __global__"),
     ("__kernel void k(float *x) {}\n", 1, "__kernel is not a specifier: write __global__"),
+    ("__global__ __device__ void k() {}\n", 1, "k is __global__, so it cannot be __device__, too"),
+    ("__global__ void k(int n, ...) {}\n", 1, "the kernel k takes any number of arguments"),
     (MAIN + "k<<<1, 32(d);\n}", 3, "this launch of k has no >>>"),
     (MAIN + "k<<1, 32>>(d);\n}", 3, "a launch has three angle brackets"),
     (MAIN + "k<<<32>>>(d);\n}", 3, "a launch has a grid and a block"),
@@ -109,7 +125,9 @@ def test_mistakes_in_kernels():
         found = errors_of(source)
         assert len(found) == 1, (line, found)
         number, message = found[0]
-        assert number == source[: source.index(START)].count("\n") + 2, (line, number, message)
+        first = before.startswith(("/*", "__device__ float f(a,"))  # the mistake is there
+        start = 1 if first else source[: source.index(START)].count("\n") + 2
+        assert number == start, (line, number, message)
         assert says in message, (line, message)
 
 
@@ -139,3 +157,27 @@ def test_launches_of_the_host_that_are_right():
         "}\n"
     )
     assert set(module.kernels) == {"many", "add", "scale"}
+
+
+def test_arguments_of_another_kind():
+    module = td.cuda_module(
+        "__global__ void k(float *x, int n) { extern __shared__ float s[]; s[0] = n; x[0] = s[0]; }"
+    )
+    x = np.zeros(2, np.float32)
+    for values, says in [
+        ((np.array([None]), 1), "argument 1 (x) of kernel k is float*, but an array of Python "
+         "objects was given: make it an array of numbers"),
+        (([0.0], 1), "but a list was given: pass an array (a tensor, a NumPy array, or one that "
+         "speaks DLPack), or None for a null pointer; of a list of numbers np.array(x, dtype="),
+        ((b"abc", 1), "but 3 bytes was given: pass an array"),
+        ((object(), 1), "but an object was given: pass an array"),
+        ((x, x), "argument 2 (n) of kernel k is int, but an array of float32 and shape (2,) was "
+         "given: pass a number, or one of its elements"),
+        ((x, x[:1]), "an array of float32 and shape (1,) was given: pass x.item()"),
+        ((x, 2j), "but the number 2j was given: pass its real part"),
+    ]:  # fmt: skip
+        with pytest.raises(DtypeError) as caught:
+            module.k[1, 1, 4](*values)
+        assert says in str(caught.value)
+    with pytest.raises(LaunchError, match=r"needs to know of how many bytes \(4 at least, not 3\)"):
+        module.k[1, 1, 3](x, 1)

@@ -29,6 +29,7 @@ from treadle.cuda_cpp.source.headers import lacks_from_library
 from treadle.cuda_cpp.source.library_headers import names_in
 from treadle.cuda_cpp.syntax import tree
 from treadle.cuda_cpp.syntax.keywords import FUNDAMENTAL_WORDS
+from treadle.cuda_cpp.syntax.likely_causes import OTHER_LANGUAGES
 from treadle.cuda_cpp.syntax.refusals import REFUSALS, refusal_message
 from treadle.ir import nodes as n
 from treadle.ir import types as ir
@@ -136,7 +137,8 @@ def unknown(name: str, declared: Iterable[str] = (), read: Collection[str] = ())
             "the launch"
         )
     known = (*declared, *FUNCTIONS, *OUTPUTS, *_HANDLERS, *VARIABLES, *_WORDS)
-    qualified = next((one for one in declared if one.endswith(f"::{name}")), None)
+    other = OTHER_LANGUAGES.get(name, "") if name not in declared else ""
+    qualified = other or next((one for one in declared if one.endswith(f"::{name}")), None)
     meant = qualified or nearest(name, known, 0.8 if len(name) > 5 else 0.75)
     hint = f" (did you mean {meant}?)" if meant and "__treadle" not in meant else ""
     return (

@@ -104,7 +104,8 @@ def call(cx: Context, node: tree.Call) -> Value:
         made = _call_object(cx, function, node)
         if made is not None:
             return made
-        raise cx.unfit(f"{describe(function)} cannot be called", function, span)
+        cure = "" if pointer is None else ": an index is in brackets, [ ]"
+        raise cx.unfit(f"{describe(function)} cannot be called{cure}", function, span)
     named_functions = function
     operands = operands or operands_of(cx, node.arguments, lambda at: _refers(named_functions, at))
     function = _with_found_by_arguments(cx, function, node, operands)

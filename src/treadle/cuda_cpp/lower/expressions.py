@@ -427,6 +427,7 @@ def _binary(cx: Context, node: tree.Binary) -> Value:
     chain = _left_chain(node)
     value = lower(cx, chain[-1].left)
     for one in reversed(chain):
+        _refuse_powers(cx, one)
         operands = Operands([value], [[]])
         operands.add(*lower_to_block(cx, one.right))
         left, value = value, _combined(cx, one.op, operands, one.span)
@@ -446,6 +447,16 @@ def _pointed_member(cx: Context, node: tree.Binary) -> Value:
     if node.op == "->*":
         base = dereference(cx, base, node.span)
     return pointed_member(cx, base, pointer, node.span)
+
+
+def _refuse_powers(cx: Context, node: tree.Binary) -> None:
+    """CompileError for `a ** b`, which C++ reads as `a * (*b)`."""
+    right = node.right
+    if node.op != "*" or not isinstance(right, tree.Unary) or right.op != "*":
+        return
+    adjacent = (right.span.line, right.span.column) == (node.span.line, node.span.column + 1)
+    if adjacent and isinstance(type_of(cx, right.operand), Arithmetic):
+        raise cx.wrong("there is no operator **: powers are powf(a, b) and pow(a, b)", node.span)
 
 
 def _overloaded(cx: Context, node: tree.Binary, left: Value) -> Value | None:

@@ -47,6 +47,7 @@ from treadle.cuda_cpp.source.declaring_headers import declaring_header
 from treadle.cuda_cpp.source.headers import lacks_from_library
 from treadle.cuda_cpp.syntax import tree
 from treadle.cuda_cpp.syntax.keywords import BUILT_IN_TYPE_NAMES, TRANSFORMS
+from treadle.cuda_cpp.syntax.likely_causes import OTHER_LANGUAGES
 from treadle.cuda_cpp.syntax.refusals import refusal_message
 
 _TEXTURE_REFERENCES = ("surface",)
@@ -399,8 +400,8 @@ def _unknown_type(cx: Context, name: tree.Name) -> str:
     if name.scope and (lacks := lacks_from_library(spelled, spelled.partition("::")[0])):
         return lacks
     qualified = [] if name.scope else qualified_names(cx, name.text)
-    if qualified:
-        meant: str | None = qualified[0]
+    if qualified or spelled in OTHER_LANGUAGES:
+        meant: str | None = qualified[0] if qualified else OTHER_LANGUAGES[spelled]
     else:
         known = [one for one in cx.scope.all_names() if one != spelled]
         meant = nearest(spelled, (*known, *BUILT_IN_TYPE_NAMES), 0.8)

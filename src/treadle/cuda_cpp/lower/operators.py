@@ -614,7 +614,8 @@ def _store(cx: Context, target: Value, value: Value, span: Span) -> Value:
         return keep(cx, target, value, span)
     if not isinstance(target, OBJECTS):
         demand_address(cx, target)
-        raise cx.unfit(f"{describe(target)} cannot be assigned to", target, span)
+        cure = ": copy its elements" if isinstance(target, ArrayValue) else ""
+        raise cx.unfit(f"{describe(target)} cannot be assigned to{cure}", target, span)
     converted = convert(cx, value, target.type, span)
     if holds_array(target.type):
         copy_object(cx, target, converted, target.type, span)

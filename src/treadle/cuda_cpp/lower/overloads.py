@@ -104,8 +104,10 @@ def resolve_overload(
     if not found:
         against = reasons_against(cx, overloads, values, explicit, span)
         message = none_fits(f"function {name}", overloads, values, against)
-        certain = all(isinstance(one, IllFormed) for one in reasons) and not any(
-            cx.lowering.is_ours(one.declaration) for one in overloads
+        own = {(one.declaration.span.file, one.declaration.span.line) for one in overloads}
+        own.discard((span.file, span.line))  # errors of declarations are reported there
+        certain = not any(cx.lowering.is_ours(one.declaration) for one in overloads) and all(
+            isinstance(one, IllFormed) and (one.file, one.line) not in own for one in reasons
         )
         raise (cx.wrong if certain else cx.error)(message, span)
     if receiver is not None and is_const_object(receiver):

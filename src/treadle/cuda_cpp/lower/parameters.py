@@ -37,6 +37,7 @@ from treadle.cuda_cpp.semantics.types import (
     CppType,
     EnumType,
     FunctionOf,
+    Incomplete,
     NoLayout,
     Pointer,
     Reference,
@@ -436,6 +437,8 @@ def _declared(cx: Context, part: _Part) -> Declared:
         )
     if isinstance(type, EnumType):
         return type.underlying.scalar
+    if isinstance(type, Incomplete):
+        raise cx.error(f"{part.words} is a {type}, which is declared, but not defined", part.span)
     if isinstance(type, Void):
         raise cx.error(f"{part.words} cannot be void", part.span)
     try:

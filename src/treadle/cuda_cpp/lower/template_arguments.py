@@ -202,7 +202,8 @@ def bind_arguments(
                 value = evaluate_argument(cx, parameter.default, parameter, inner)
         else:
             how = "has no argument" if deduced is None else "cannot be deduced: give it in <>"
-            raise cx.wrong(f"template parameter {parameter.name} {how}", span)
+            name = parameter.name or f"number {len(known) + 1}"
+            raise cx.wrong(f"template parameter {name} {how}", span)
         known.append(value)
         bind(inner, parameter, value)
     if given:

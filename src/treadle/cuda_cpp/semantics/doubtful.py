@@ -44,8 +44,24 @@ def _slips(nodes: list[Any]) -> Iterator[Warning]:
             test = node.condition
             if isinstance(test, tree.Assign) and test.op == "=" and _is_literal(test.value):
                 yield "this condition assigns (=) and is always the same: == compares", test.span
+        if _compares_a_comparison(node):
+            first, second = node.left.op, node.op
+            meant = f"a {first} b {second} c is a {first} b && b {second} c"
+            yield f"this compares the result of {first}, not what it compares: {meant}", node.span
         if isinstance(node, tree.If) and _is_empty(node.then) and node.otherwise is None:
             yield "this if ends with the ; behind its condition, and does nothing", node.span
+
+
+_ORDERS = frozenset(("<", "<=", ">", ">="))
+
+
+def _compares_a_comparison(node: Any) -> bool:
+    return (
+        isinstance(node, tree.Binary)
+        and node.op in _ORDERS
+        and isinstance(node.left, tree.Binary)
+        and node.left.op in _ORDERS
+    )
 
 
 def _is_literal(node: Any) -> bool:

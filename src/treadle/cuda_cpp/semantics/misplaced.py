@@ -29,12 +29,24 @@ def _kernels_in_classes(
             yield from _kernels_in_classes(one.members)
         elif isinstance(one, tree.StructDeclaration):
             yield from _kernels_in_classes(one.members, one.name or one.kind)
-        elif isinstance(one, tree.FunctionDeclaration) and owner and _is_own_kernel(one):
-            yield CompileError(
-                f"{one.name.text} is a kernel, which cannot be a member of a class: declare it "
-                f"outside of {owner}, with a parameter for the object",
-                one.span,
-            )
+        elif isinstance(one, tree.FunctionDeclaration) and _is_own_kernel(one):
+            name = one.name.text
+            if owner:
+                yield CompileError(
+                    f"{name} is a kernel, which cannot be a member of a class: declare it "
+                    f"outside of {owner}, with a parameter for the object",
+                    one.span,
+                )
+            if other := one.specifiers & {"device", "host"}:
+                yield CompileError(
+                    f"{name} is __global__, so it cannot be __{min(other)}__, too: what other "
+                    "functions call is a function of its own",
+                    one.span,
+                )
+            if one.variadic:
+                yield CompileError(
+                    f"the kernel {name} takes any number of arguments (...): name each", one.span
+                )
 
 
 def _is_own_kernel(one: tree.FunctionDeclaration) -> bool:

@@ -37,6 +37,7 @@ NAMESPACE = "namespace"
 MOST_LEVELS = 256  # of nested parentheses, blocks, template arguments, …
 MOST_ERRORS = 20
 
+_CLOSING_EXPECTED = ("expected ')'", "expected ']'", "expected '}'")
 _LAUNCH_PARTS = frozenset(("<", ">"))
 _OPENERS = {"(": ")", "[": "]", "{": "}"}
 _CLOSERS = {")": "(", "]": "[", "}": "{"}
@@ -281,6 +282,12 @@ class Cursor:
             message = f"'{_short(text)}' is not a token of C++{in_place_of(text)}: {message}"
         if macro := macro_of(self.tokens[at], self.sources):
             message += f", in what the macro {macro} stands for"
+        elif self.texts[at] == "/" and at and self.texts[at - 1] == "*":
+            message += " (comments in comments end with the first */)"
+        elif message.startswith(_CLOSING_EXPECTED) and (
+            macro := macro_of(self.tokens[max(at - 1, 0)], self.sources)
+        ):
+            message += f", behind what the macro {macro} stands for"
         return SyntaxProblem(message, self.span_at(at))
 
     def deeper(self) -> None:

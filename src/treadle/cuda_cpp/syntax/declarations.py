@@ -114,6 +114,9 @@ def after_specifiers(
             elif declared.function is not None:
                 before.words |= declared.words
                 function, complete = c.grammar.function(c, before, declared, template)
+                if place == "block" and function.body is not None:
+                    message = f"{function.name.text} is defined in another function: {_MOVE}"
+                    raise SyntaxProblem(message, declared.span)
                 found.append(function)
                 if complete:
                     return tuple(found)
@@ -123,6 +126,9 @@ def after_specifiers(
             break
     c.expect_semicolon("the declaration")
     return tuple(found)
+
+
+_MOVE = "move it out of that, or make it a lambda, auto f = [=](…) { … };"
 
 
 def _type(c: Cursor, before: Specifiers) -> tree.TypeTree:

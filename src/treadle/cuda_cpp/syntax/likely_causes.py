@@ -22,6 +22,17 @@ BARE_SPECIFIERS = {
 }
 BARE_SPECIFIERS["kernel"] = BARE_SPECIFIERS["__kernel"] = "__global__"
 
+# Words of other languages, and what C++ has for them.
+OTHER_LANGUAGES = {
+    "True": "true", "False": "false", "TRUE": "true", "FALSE": "false", "None": "nullptr",
+    "null": "nullptr", "nil": "nullptr", "var": "auto", "let": "auto", "boolean": "bool",
+    "string": "const char *", "byte": "unsigned char", "uchar": "unsigned char", "real": "float",
+    "int8": "signed char", "uint8": "unsigned char", "int16": "short", "uint16": "unsigned short",
+    "int32": "int", "uint32": "unsigned int", "int64": "long long",
+    "uint64": "unsigned long long", "float32": "float", "float64": "double", "elif": "else if",
+    "elseif": "else if", "elsif": "else if", "foreach": "for", "until": "while", "then": "{",
+}  # fmt: skip
+
 _LOOK_ALIKES = {
     **dict.fromkeys("“”„‟″＂", '"'),
     **dict.fromkeys("‘’‚‛′＇", "'"),
@@ -37,8 +48,8 @@ def meant_keyword(word: str, known: Collection[str]) -> str:
     `known` and for others."""
     if word in known:
         return ""
-    if word in BARE_SPECIFIERS:
-        return BARE_SPECIFIERS[word]
+    if word in BARE_SPECIFIERS or word in OTHER_LANGUAGES:
+        return BARE_SPECIFIERS.get(word) or OTHER_LANGUAGES[word]
     close = difflib.get_close_matches(word, _BEGINNINGS, 1, 0.7)
     if not close:  # letters in another order
         close = [one for one in _BEGINNINGS if sorted(one) == sorted(word)]

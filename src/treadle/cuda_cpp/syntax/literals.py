@@ -58,6 +58,8 @@ def number(text: str, span: Span) -> tree.Expression | str:
     if kind == "octal" and suffix[:1] in ("8", "9"):
         return f"{body}{match['suffix']} begins with 0, so it is octal, which has no digits 8 and 9"
     if suffix not in _INTEGER_SUFFIXES:
+        if suffix == "f" and kind == "decimal":
+            return f"'{match['suffix']}' is not a suffix of an integer: write {body}.0f"
         return f"'{match['suffix']}' is not a suffix of an integer"
     base = {"hex": 16, "binary": 2, "octal": 8, "decimal": 10}[kind]
     whole = int(body[2:] if kind in ("hex", "binary") else body, base)
