@@ -160,6 +160,81 @@ __device__ int test(int k) {
 }
 """
 
+MOVES = """
+struct Log {
+    int *p;
+    __device__ void operator()(int v) const { *p = (*p * 10 + v) % 100003; }
+};
+struct T {
+    Log l;
+    int id;
+    __device__ T(Log l, int i) : l(l), id(i) {}
+    __device__ T(const T &o) : l(o.l), id(o.id) { l(2); }
+    __device__ T(T &&o) : l(o.l), id(o.id) { l(3); }
+    __device__ T &operator=(const T &o) { id = o.id; l(4); return *this; }
+    __device__ T &operator=(T &&o) { id = o.id; l(5); return *this; }
+};
+template <class U> __device__ U &&mv(U &u) { return static_cast<U &&>(u); }
+struct A { T a; T b; };
+struct B { T a; __device__ ~B() {} };
+struct C : A { T c; };
+struct D {
+    T a;
+    D(D &&) = default;
+    D &operator=(D &&) = default;
+    __device__ D(Log l) : a(l, 1) {}
+};
+struct E { T a[2]; };
+struct F {
+    T a;
+    F(const F &) = default;
+    F &operator=(const F &) = default;
+    __device__ F(Log l) : a(l, 1) {}
+};
+__device__ int test(int k) {
+    int v = 0;
+    Log l{&v};
+    A a{T(l, 1), T(l, 2)};
+    A a2 = mv(a);
+    a = mv(a2);
+    a = a2;
+    l(9);
+    B b{T(l, 1)};
+    B b2 = mv(b);
+    b = mv(b2);
+    l(9);
+    C c{{T(l, 1), T(l, 2)}, T(l, 3)};
+    C c2 = mv(c);
+    c = mv(c2);
+    l(9);
+    int w = v;
+    v = 0;
+    D d(l);
+    D d2 = mv(d);
+    d = mv(d2);
+    l(9);
+    E e{{T(l, 1), T(l, 2)}};
+    E e2 = mv(e);
+    e = mv(e2);
+    l(9);
+    F f(l);
+    F f2 = mv(f);
+    f = mv(f2);
+    return w * 3 + v + k;
+}
+"""
+
+TEXTS = """
+struct Cfg { char name[8] = "none"; int v[2][2] = {{1, 2}, {3}}; bool on : 1 = true; };
+__device__ int test(int k) {
+    const char g[3][6] = {"..#..", {'a', 'b'}, "xyz"};
+    Cfg c;
+    Cfg d{"abc", {{k}}};
+    return g[0][2] + g[1][1] * 2 + g[2][k % 6] * 3 + g[1][5] + c.name[1] + c.v[1][0] +
+        d.name[2] + d.name[5] + d.v[0][0] * 10 + c.on;
+}
+"""
+
 # --- the table ---
 
 PROGRAMS = {
@@ -167,6 +242,8 @@ PROGRAMS = {
     "objects of constants": (OBJECTS, [58, 95, 133, 194, 204, 87, 101, 141]),
     "linked items of arrays": (LINKED, [3812, 17428, 31044, 44660, 58276, 71892, 85508, 99124]),
     "functions by arguments": (BY_ARGUMENTS, [773, 784, 795, 806, 817, 828, 839, 850]),
+    "moves of members": (MOVES, [224822, 224823, 224824, 224825, 224826, 224827, 224828, 224829]),
+    "texts in arrays": (TEXTS, [805, 818, 831, 475, 485, 495, 865, 878]),
 }
 
 

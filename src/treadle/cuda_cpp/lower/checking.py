@@ -316,7 +316,8 @@ def _lower(lowering: Lowering, overload: Overload, errors: Errors) -> None:
     cx.errors = errors
     if is_constructor and isinstance(owner, ClassType):
         assert cx.this is not None
-        refuse_left_out(cx, declaration, owner, declaration.span)
+        if not declaration.name.text.startswith("~"):
+            refuse_left_out(cx, declaration, owner, declaration.span)
         run_initializers(cx, declaration, owner, cx.this)
     assert declaration.body is not None
     if cx.is_in_template():

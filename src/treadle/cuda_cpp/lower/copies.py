@@ -22,9 +22,17 @@ from treadle.cuda_cpp.lower.special_members import (
     destructor_of,
     lack_of_copy,
     lifetime_of,
+    moves_members,
 )
 from treadle.cuda_cpp.lower.usable import refuse_unusable
-from treadle.cuda_cpp.lower.values import Candidate, SplitStruct, Value, is_prvalue, with_category
+from treadle.cuda_cpp.lower.values import (
+    Candidate,
+    Category,
+    SplitStruct,
+    Value,
+    is_prvalue,
+    with_category,
+)
 from treadle.cuda_cpp.semantics.scopes import Scope
 from treadle.cuda_cpp.semantics.types import VOID, ArrayOf, ClassType, CppType, Reference
 from treadle.ir import nodes as n
@@ -33,9 +41,17 @@ from treadle.ir import types as ir
 _MOST_UNROLLED = 16  # objects of an array
 
 
-def copy_into(cx: Context, target: Value, value: Value, type: CppType, span: Span) -> None:
+def copy_into(
+    cx: Context,
+    target: Value,
+    value: Value,
+    type: CppType,
+    span: Span,
+    items: Category = "lvalue",
+) -> None:
     """Initialize an object with another one of its type, by the copy or move constructors of its
-    class, or of its bases and members. A temporary object becomes the new one."""
+    class, or of its bases and members. A temporary object becomes the new one. `items` is the
+    category of those of an array."""
     if not lifetime_of(type).copies or is_prvalue(value):
         if is_prvalue(value):
             take(cx, value)
@@ -44,7 +60,12 @@ def copy_into(cx: Context, target: Value, value: Value, type: CppType, span: Spa
             set_table(cx, target, type, span)
         return
     if isinstance(type, ArrayOf):
-        _each(cx, type, False, lambda at: _copy_item(cx, target, value, type, at, span), span)
+
+        def copy(at: n.Expression) -> None:
+            item = with_category(subscript(cx, value, at, span), items)
+            copy_into(cx, subscript(cx, target, at, span), item, type.element, span, items)
+
+        _each(cx, type, False, copy, span)
         return
     assert isinstance(type, ClassType)
     if is_lvalue(value) and (reason := lack_of_copy(type)):
@@ -61,8 +82,11 @@ def copy_into(cx: Context, target: Value, value: Value, type: CppType, span: Spa
 
 def _copy_parts(cx: Context, target: Value, value: Value, type: ClassType, span: Span) -> None:
     """What a copy constructor does that the class does not define: copies of bases and members."""
+    moved = getattr(value, "category", "") == "xvalue" and moves_members(type, "constructor")
+    category: Category = "xvalue" if moved else "lvalue"
     for base in type.bases:
-        copy_into(cx, as_base(cx, target, base, span), as_base(cx, value, base, span), base, span)
+        part = with_category(as_base(cx, value, base, span), category)
+        copy_into(cx, as_base(cx, target, base, span), part, base, span)
     set_table(cx, target, type, span)
     for field in type.fields:
         if field.name == TABLE:
@@ -73,9 +97,7 @@ def _copy_parts(cx: Context, target: Value, value: Value, type: ClassType, span:
             target.fields[field.name] = value.fields[field.name]
             continue
         one, other = part_of(cx, target, field, span), part_of(cx, value, field, span)
-        if getattr(value, "category", "") == "xvalue":
-            other = with_category(other, "xvalue")
-        copy_into(cx, one, other, field.type, span)
+        copy_into(cx, one, with_category(other, category), field.type, span, category)
 
 
 def destroy(cx: Context, value: Value, type: CppType, span: Span) -> None:
@@ -136,14 +158,6 @@ def _destroy_parts(cx: Context, value: Value, type: ClassType, span: Span) -> No
             destroy(cx, part_of(cx, value, field, span), field.type, span)
     for base in reversed(type.bases):
         destroy(cx, as_base(cx, value, base, span), base, span)
-
-
-def _copy_item(
-    cx: Context, target: Value, value: Value, type: ArrayOf, at: n.Expression, span: Span
-) -> None:
-    copy_into(
-        cx, subscript(cx, target, at, span), subscript(cx, value, at, span), type.element, span
-    )
 
 
 def _each(

@@ -355,6 +355,8 @@ def initialize_by_default(
     outer, cx.this = cx.this, place
     try:
         with cx.in_scope(type.scope):
+            if isinstance(initializer, tree.StringLiteral) and isinstance(field.type, ArrayOf):
+                initializer = text_items(initializer)
             if isinstance(initializer, tree.InitializerList):
                 fill(cx, part, field.type, initializer, span)
             else:
@@ -486,6 +488,8 @@ def _fill_array(
         raise cx.wrong(f"{len(items)} values for an array of {type.length}", span)
     for at, item in enumerate(items):
         part = subscript(cx, place, constant(at, ir.I32), span)
+        if isinstance(item, tree.StringLiteral) and isinstance(type.element, ArrayOf):
+            item = text_items(item)
         if isinstance(item, tree.InitializerList):
             fill(cx, part, type.element, item, item.span)
         else:

@@ -49,10 +49,17 @@ from treadle.cuda_cpp.lower.pointers import (
     pointer_of,
 )
 from treadle.cuda_cpp.lower.slots import flows, store_slot, targets_of_key
-from treadle.cuda_cpp.lower.special_members import TABLE, acts, lack_of_assignment, lifetime_of
+from treadle.cuda_cpp.lower.special_members import (
+    TABLE,
+    acts,
+    lack_of_assignment,
+    lifetime_of,
+    moves_members,
+)
 from treadle.cuda_cpp.lower.values import (
     Address,
     ArrayValue,
+    Category,
     ChoiceLvalue,
     ChosenPointer,
     ChosenText,
@@ -75,6 +82,7 @@ from treadle.cuda_cpp.lower.values import (
     Value,
     describe,
     is_in_parts,
+    with_category,
 )
 from treadle.cuda_cpp.semantics.types import (
     BFLOAT16,
@@ -545,24 +553,28 @@ def _assign_members(cx: Context, target: Value, value: Value, type: ClassType, s
     if type.is_union:
         _store(cx, target, value, span)
         return
+    moved = getattr(value, "category", "lvalue") != "lvalue" and moves_members(type, "assignment")
+    category: Category = "xvalue" if moved else "lvalue"
     for base in type.bases:
         one, other = (as_base(cx, each, base, span) for each in (target, value))
-        assign(cx, "=", one, other, span)
+        assign(cx, "=", one, with_category(other, category), span)
     for field in type.fields:
         if field.name == TABLE:
             continue
         one, other = (part_of(cx, each, field, span) for each in (target, value))
-        _assign_member(cx, one, other, field.type, span)
+        _assign_member(cx, one, other, field.type, category, span)
 
 
-def _assign_member(cx: Context, one: Value, other: Value, type: CppType, span: Span) -> None:
+def _assign_member(
+    cx: Context, one: Value, other: Value, type: CppType, category: Category, span: Span
+) -> None:
     if not isinstance(type, ArrayOf):
-        assign(cx, "=", one, other, span)
+        assign(cx, "=", one, with_category(other, category), span)
     elif lifetime_of(type).assigns:
         for at in range(type.length or 0):
             index = constant(at, ir.I32)
             item, new = (subscript(cx, each, index, span) for each in (one, other))
-            _assign_member(cx, item, new, type.element, span)
+            _assign_member(cx, item, new, type.element, category, span)
     else:
         _assign_part(cx, one, other, span)
 

@@ -385,6 +385,27 @@ def copy_constructors(type: ClassType) -> list[Overload]:
     return found
 
 
+def moves_members(type: ClassType, function: str) -> bool:
+    """Whether a class has an implicit move `constructor` or `assignment`, or one that is defaulted,
+    which move its members: one that declares copies, an assignment or a destructor has none."""
+    declaration = type.declaration
+    members = declaration.members if isinstance(declaration, tree.StructDeclaration) else ()
+    declared = False
+    for one in members:
+        if not isinstance(one, tree.FunctionDeclaration) or one.template:
+            continue
+        assigns = one.name.text == "operator="
+        if one.name.text.startswith("~"):
+            declared = True
+        elif is_copy_constructor(one, type) or assigns:
+            written = one.parameters[0].type if one.parameters else None
+            moves = isinstance(written, tree.ReferenceType) and written.rvalue
+            if moves and one.note == "defaulted" and assigns == (function == "assignment"):
+                return True
+            declared = True
+    return not declared
+
+
 def destructor_of(type: ClassType) -> Overload | None:
     """The destructor of a class, if it does something, or is deleted or for the host."""
     for one in _own(type, DESTRUCTOR):
