@@ -36,25 +36,25 @@ template <class I> struct reverse_iterator {
     typedef typename iterator_traits<I>::pointer pointer;
     typedef typename iterator_traits<I>::reference reference;
     typedef typename iterator_traits<I>::iterator_category iterator_category;
-    I __treadle_after;
-    __host__ __device__ constexpr reverse_iterator() : __treadle_after() {}
-    __host__ __device__ constexpr explicit reverse_iterator(I i) : __treadle_after(i) {}
-    __host__ __device__ constexpr I base() const { return __treadle_after; }
-    __host__ __device__ constexpr reference operator*() const { return __treadle_after[-1]; }
-    __host__ __device__ constexpr reference operator[](ptrdiff_t i) const { return __treadle_after[-i - 1]; }
-    __host__ __device__ constexpr pointer operator->() const { return &__treadle_after[-1]; }
-    __host__ __device__ constexpr reverse_iterator &operator++() { --__treadle_after; return *this; }
-    __host__ __device__ constexpr reverse_iterator &operator--() { ++__treadle_after; return *this; }
-    __host__ __device__ constexpr reverse_iterator operator++(int) { return reverse_iterator(__treadle_after--); }
-    __host__ __device__ constexpr reverse_iterator operator--(int) { return reverse_iterator(__treadle_after++); }
-    __host__ __device__ constexpr reverse_iterator &operator+=(ptrdiff_t n) { __treadle_after -= n; return *this; }
-    __host__ __device__ constexpr reverse_iterator &operator-=(ptrdiff_t n) { __treadle_after += n; return *this; }
-    __host__ __device__ constexpr reverse_iterator operator+(ptrdiff_t n) const { return reverse_iterator(__treadle_after - n); }
-    __host__ __device__ constexpr reverse_iterator operator-(ptrdiff_t n) const { return reverse_iterator(__treadle_after + n); }
-    __host__ __device__ constexpr ptrdiff_t operator-(const reverse_iterator &other) const { return other.__treadle_after - __treadle_after; }
-    __host__ __device__ constexpr bool operator==(const reverse_iterator &other) const { return __treadle_after == other.__treadle_after; }
-    __host__ __device__ constexpr bool operator!=(const reverse_iterator &other) const { return __treadle_after != other.__treadle_after; }
-    __host__ __device__ constexpr bool operator<(const reverse_iterator &other) const { return other.__treadle_after < __treadle_after; }
+    I __treadle_behind;
+    __host__ __device__ constexpr reverse_iterator() : __treadle_behind() {}
+    __host__ __device__ constexpr explicit reverse_iterator(I i) : __treadle_behind(i) {}
+    __host__ __device__ constexpr I base() const { return __treadle_behind; }
+    __host__ __device__ constexpr reference operator*() const { return __treadle_behind[-1]; }
+    __host__ __device__ constexpr reference operator[](ptrdiff_t i) const { return __treadle_behind[-i - 1]; }
+    __host__ __device__ constexpr pointer operator->() const { return &__treadle_behind[-1]; }
+    __host__ __device__ constexpr reverse_iterator &operator++() { --__treadle_behind; return *this; }
+    __host__ __device__ constexpr reverse_iterator &operator--() { ++__treadle_behind; return *this; }
+    __host__ __device__ constexpr reverse_iterator operator++(int) { return reverse_iterator(__treadle_behind--); }
+    __host__ __device__ constexpr reverse_iterator operator--(int) { return reverse_iterator(__treadle_behind++); }
+    __host__ __device__ constexpr reverse_iterator &operator+=(ptrdiff_t n) { __treadle_behind -= n; return *this; }
+    __host__ __device__ constexpr reverse_iterator &operator-=(ptrdiff_t n) { __treadle_behind += n; return *this; }
+    __host__ __device__ constexpr reverse_iterator operator+(ptrdiff_t n) const { return reverse_iterator(__treadle_behind - n); }
+    __host__ __device__ constexpr reverse_iterator operator-(ptrdiff_t n) const { return reverse_iterator(__treadle_behind + n); }
+    __host__ __device__ constexpr ptrdiff_t operator-(const reverse_iterator &other) const { return other.__treadle_behind - __treadle_behind; }
+    __host__ __device__ constexpr bool operator==(const reverse_iterator &other) const { return __treadle_behind == other.__treadle_behind; }
+    __host__ __device__ constexpr bool operator!=(const reverse_iterator &other) const { return __treadle_behind != other.__treadle_behind; }
+    __host__ __device__ constexpr bool operator<(const reverse_iterator &other) const { return other.__treadle_behind < __treadle_behind; }
 };
 template <class I> __host__ __device__ constexpr reverse_iterator<I> make_reverse_iterator(I i) { return reverse_iterator<I>(i); }
 
