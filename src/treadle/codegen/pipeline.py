@@ -62,7 +62,9 @@ def lower(kernel: n.Kernel, options: Options, target: Target) -> Lowered:
     kernel = with_near_functions(kernel, record.has_near_functions)
     if not record.has_later_copies:
         kernel = with_copies_at_once(kernel)
-    kernel = for_block(kernel, options.block, options.shared_bytes, target.limits)
+    kernel = for_block(
+        kernel, options.block, options.shared_bytes, target.limits, check=options.check
+    )
     if not kernel.trusting:  # CUDA C++ promises it
         whole_subgroups.check_lanes(kernel, _written_under_other_names(kernel, options))
     if not record.has_opaque(kernel, target):
@@ -105,13 +107,16 @@ def with_copies_at_once(kernel: n.Kernel) -> n.Kernel:
     return rewrite_kernel(kernel, change)
 
 
-def for_block(kernel: n.Kernel, block: Dim3, shared_bytes: int, limits: Limits) -> n.Kernel:
+def for_block(
+    kernel: n.Kernel, block: Dim3, shared_bytes: int, limits: Limits, *, check: bool = False
+) -> n.Kernel:
     """The kernel for blocks of a size, its functions inlined. LaunchError or UnsupportedOnTarget
-    where its memory is more than a device with such limits has."""
+    where its memory is more than a device with such limits has. With `check`, accesses that always
+    fail stay in it, to be reported."""
     kernel = specialize(resolve_items(kernel), block)
-    kernel = inline(fold(with_dynamic_memory(kernel, shared_bytes)))
+    kernel = inline(fold(with_dynamic_memory(kernel, shared_bytes), keeps_failing=check))
     if has_runtime_steps(kernel):
-        kernel = with_trip_counts(fold(kernel))
+        kernel = with_trip_counts(fold(kernel, keeps_failing=check))
     check_shared_memory(kernel, limits)
     check_local_memory(kernel)
     whole_subgroups.check_block(kernel)

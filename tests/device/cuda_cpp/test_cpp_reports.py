@@ -227,3 +227,59 @@ def test_refusals(call, message):
     with pytest.raises(CompileError, match=re.escape(message)) as caught:
         td.cuda_module(text).k.source("llvm")
     assert caught.value.line == 4
+
+
+# Accesses whose indices are known before the kernel runs, and what is reported of each.
+OUTSIDE = {
+    "o[0] = o[-1 - (int)threadIdx.x];": "index -1 is outside o of extent 8",
+    "o[0] = *(o - 2);": "index -2 is outside o",
+    "o[0] = (o + 1)[-4];": "index -3 is outside o",
+    "o[-4] = 1;": "index -4 is outside o",
+    "int *p = o + 2; p -= 7; *p++ = 1;": "index -5 is outside o",
+    "o[-6] += 1;": "index -6 is outside o",
+    "atomicAdd(o - 7, 1);": "index -7 is outside o",
+    "o[0] = atomicCAS(&o[-8], 0, 1);": "index -8 is outside o",
+    "o[0] = before(o);": "index -1 is outside o",
+    "o[0] = ((short *)o)[-9];": "index -9 is outside o of extent 16",
+    "o[0] = ((int4 *)o)[-10].y;": "index -10 is outside o of extent 2",
+    "if (o[-11] == 0) o[0] = 1;": "index -11 is outside o",
+    "o[0] = shared[-1];": "index -1 is outside s of extent 4",
+    "shared[4] = 1;": "index 4 is outside s of extent 4",
+    "o[0] = *(own - 1);": "index -1 is outside array of extent 4",
+    "o[7] = (o + 8)[-8] + (o + 3)[-2] + (shared + 4)[-4] + own[3];": "",
+}
+REACHING = td.cuda_module(
+    """
+__device__ int before(const int *p) { return p[-1]; }
+__global__ void reach(int *o, int which)
+{
+    __shared__ int s[4];
+    int array[4] = {1, 2, 3, 4}, *own = array, *shared = s;
+    s[0] = 5;
+    switch (which) {
+"""
+    + "".join(f"    case {at}: {{ {one} break; }}\n" for at, one in enumerate(OUTSIDE))
+    + """    }
+}
+#include <cooperative_groups.h>
+__global__ void parts(int *o, int which)
+{
+    cooperative_groups::this_grid().sync();
+    o[1] = o[-3];
+}
+"""
+)
+
+
+def test_checks_report_indices_that_are_always_outside(device, monkeypatch):
+    monkeypatch.setattr("treadle.runtime.settings.check", True)
+    o = td.asarray(np.arange(8, dtype=np.int32), device=device)
+    for at, (written, reported) in enumerate(OUTSIDE.items()):
+        if reported:
+            with pytest.raises(LaunchError, match=f"line {at + 9}: {reported}"):
+                REACHING.reach[1, 1](o, at)
+        else:
+            REACHING.reach[1, 1](o, at)
+            assert o.numpy()[7] == 0 + 1 + 5 + 4, written
+    with pytest.raises(LaunchError, match="index -3 is outside o"):
+        REACHING.parts[1, 1](o, 0)

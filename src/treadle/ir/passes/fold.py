@@ -17,17 +17,18 @@ from treadle.ir.traverse import rewrite_kernel
 from treadle.ir.types import BOOL, Scalar
 
 
-def fold(kernel: n.Kernel) -> n.Kernel:
+def fold(kernel: n.Kernel, *, keeps_failing: bool = False) -> n.Kernel:
     """The kernel with constants computed, constant branches taken and dead code dropped.
 
     Variables that are never assigned and whose value is a constant or another such variable are
-    replaced by it.
+    replaced by it. An access of which a check always fails does nothing, and is dropped too, unless
+    `keeps_failing`: `instrument` has yet to see those that it reports.
     """
     functions = []
     for function in kernel.functions:
-        body = _Folder(function.body).body(function.body)
+        body = _Folder(function.body, keeps_failing).body(function.body)
         functions.append(function if body is function.body else replace(function, body=body))
-    body = _Folder(kernel.body).body(kernel.body)
+    body = _Folder(kernel.body, keeps_failing).body(kernel.body)
     if body and isinstance(body[-1], n.Return):
         body = body[:-1]
     return replace(kernel, body=body, functions=tuple(functions))
@@ -51,8 +52,8 @@ def specialize(kernel: n.Kernel, block: Dim3) -> n.Kernel:
 class _Folder(ExpressionFolder):
     """Folds one body: the kernel's or a function's."""
 
-    def __init__(self, body: n.Block) -> None:
-        super().__init__()
+    def __init__(self, body: n.Block, keeps_failing: bool) -> None:
+        super().__init__(keeps_failing=keeps_failing)
         self.assigned: set[str] = set()
         _collect_assigned(body, self.assigned)
 

@@ -31,8 +31,9 @@ _FLOAT_RIGHT_IDENTITY = {"mul": 1.0, "div": 1.0, "sub": 0.0, "add": -0.0}
 class ExpressionFolder:
     """Folds expressions; `known` has the variables to replace by another expression."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, keeps_failing: bool = False) -> None:
         self.known: dict[str, n.Expression] = {}
+        self.keeps_failing = keeps_failing
 
     def expression(self, node: n.Expression) -> Any:
         """The expression folded; the same object if nothing changed."""
@@ -218,7 +219,9 @@ class ExpressionFolder:
         return tuple(kept) if changed else checks
 
     def never(self, place: Any) -> bool:
-        """Whether a check of a folded place always fails."""
+        """Whether nothing is accessed at a folded place, since a check of it always fails."""
+        if self.keeps_failing:
+            return False
         while place.__class__ is not n.Variable:
             for check in () if place.__class__ is n.Member else place.checks:
                 index, bound = check.index, check.bound

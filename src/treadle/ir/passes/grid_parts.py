@@ -115,7 +115,8 @@ def has_grid_barriers(block: n.Block) -> bool:
 
 def grid_parts(kernel: n.Kernel, block: Dim3) -> GridParts:
     """The parts of a kernel for blocks of a size. CompileError where that is not possible."""
-    whole = fold(inline(fold(specialize(resolve_items(kernel), block))))
+    specialized = specialize(resolve_items(kernel), block)
+    whole = fold(inline(fold(specialized, keeps_failing=True)), keeps_failing=True)
     return _Cutter(whole).parts()
 
 
