@@ -13,6 +13,7 @@ from tests.support import ir_programs
 from tests.support.cpp_drawn import drawn_batch, wrong_drawn
 from tests.support.cpp_kernels import Batch
 from tests.support.cpp_math import REFERENCES, math_batch, wrong_math
+from tests.support.cut_kernels import LIFE, UNTIL
 from tests.support.memory_kernels import CASES
 from tests.support.nvrtc import nvrtc_error
 from tests.support.operations import all_operations
@@ -46,6 +47,14 @@ def test_nvrtc_takes_every_operation(name):
 def test_nvrtc_takes_every_operation_on_vectors(name, count):
     code = print_cuda(all_operations(t.SCALARS[name], count), {}, TARGET, folded=False)
     assert nvrtc_error(code.source, ARCHITECTURES[count - 2]) is None
+
+
+def test_nvrtc_takes_a_kernel_that_is_cut_at_barriers_of_the_grid():
+    cut = (td.cuda_module(LIFE).life, td.cuda_module(UNTIL).kernel("until", td.f32))
+    for kernel, count in zip(cut, (3, 4), strict=True):
+        text = kernel.source("cuda", block=64)
+        assert text.count("__global__") == count
+        assert nvrtc_error(text, "sm_75") is None
 
 
 def test_nvrtc_takes_tables_and_matrices():

@@ -6,11 +6,13 @@ from typing import Any
 
 import pytest
 
+from tests.support.cut_kernels import LIFE
 from tests.support.operations import all_operations
 from tests.support.printing import print_wgsl
 from tests.support.tint import tint_error
 from tests.support.wgsl import LIMITS, naga_error
 from treadle.codegen.wgsl import WgslOptions
+from treadle.cuda_cpp.load import cuda_module
 from treadle.ir import types as t
 
 # The types that Tint has, and float16 both native and emulated.
@@ -27,6 +29,13 @@ def test_every_operation_is_accepted(name, features):
     assert tint_error(for_tint.source) is None
     for_naga = print_wgsl(kernel, WgslOptions("naga", features, LIMITS))
     assert naga_error(for_naga.source, for_naga.entry) is None
+
+
+def test_each_part_of_a_kernel_with_barriers_of_the_grid_is_accepted():
+    texts = cuda_module(LIFE).life.texts("wgsl", block=64)
+    assert list(texts) == ["life_1", "life_2", "life_3"]
+    for name, text in texts.items():
+        assert naga_error(text, name) is None
 
 
 VECTORS: list[Any] = [("i32", ()), ("u32", ()), ("f32", ()), ("f16", ("float16",)), ("f16", ()),

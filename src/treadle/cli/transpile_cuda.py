@@ -83,7 +83,8 @@ def transpile_cuda(
         try:
             kernel = _kernel(module, name, wanted)
             bytes_of_it = shared if shared and kernel.has_dynamic_memory else 0
-            texts[name] = kernel.source(to, block=block, shared_bytes=bytes_of_it, sm=sm)
+            made = kernel.texts(to, block=block, shared_bytes=bytes_of_it, sm=sm)
+            texts |= made if len(made) > 1 else {name: "".join(made.values())}
         except (CompileError, LaunchError) as error:
             left_out.append(f"kernel {name} is left out: {error}")
     if not texts:

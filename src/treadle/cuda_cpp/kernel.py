@@ -169,15 +169,29 @@ class Kernel(ConfigurableKernel["BoundKernel"]):
 
         `shared_bytes` is what a launch would give for `extern __shared__`. `sm` is the compute
         capability that "ptx" and "cuda" are printed for, as 80 or "90a"; 70 by default. No device
-        is needed. A kernel with barriers of the grid is printed as its parts, one after the other.
+        is needed. A kernel with barriers of the grid is printed as a kernel for each part, after a
+        comment that says in which order they are launched.
         """
+        texts = self.texts(target, block=block, shared_bytes=shared_bytes, sm=sm)
+        return "\n".join(texts.values())
+
+    def texts(
+        self,
+        target: str,
+        *,
+        block: Extent | None = None,
+        shared_bytes: int = 0,
+        sm: int | str | None = None,
+    ) -> dict[str, str]:
+        """The source as texts that a compiler takes, by names: one, or one for each part of a
+        kernel with barriers of the grid where compilers take one kernel in a text."""
         if block is None:
             block = min(_USUAL_BLOCK, self.instance.most_threads or _USUAL_BLOCK)
         self._check_bounds(Dim3.of(block))
         try:
             if target != "ir" and self.waits_for_grid:
-                return self.in_parts(Dim3.of(block)).source(target, shared_bytes, sm)
-            return self._launcher.source(target, (), block, shared_bytes, sm)
+                return self.in_parts(Dim3.of(block)).texts(target, shared_bytes, sm)
+            return {self.name: self._launcher.source(target, (), block, shared_bytes, sm)}
         except CompileError as error:
             raise self.with_source(error) from None
 

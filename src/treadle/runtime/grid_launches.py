@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -33,10 +35,12 @@ from treadle.runtime import convert
 from treadle.runtime.arguments import declared_arguments
 from treadle.runtime.arrays import DeviceArray
 from treadle.runtime.devices import Stream, default_device
+from treadle.runtime.grid_steps import host_steps
 from treadle.runtime.launch import Launcher
 
 _MOST_WORDS = 1 << 31
 _COMMENTS = {"llvm": ";", "numpy": "#"}  # of languages without C's
+_ONE_TEXT = frozenset({"cuda", "msl"})  # languages whose texts have any number of kernels
 
 
 class GridKernel:
@@ -92,16 +96,32 @@ class GridKernel:
             self._run(grid, shared_bytes, tuple(taken.arguments), to)
         taken.copy_back(self.written)
 
-    def source(self, target: str, shared_bytes: int, sm: int | str | None) -> str:
-        """The source of the parts for a target, one after the other."""
-        texts = []
-        for number, launcher in enumerate(self.launchers):
-            text = launcher.source(target, (), self.block, shared_bytes, sm)
-            mark = _COMMENTS.get(target, "//")
-            texts.append(
-                f"{mark} {self.definition.name}: part {number} of {len(self.launchers)}\n{text}"
-            )
-        return "\n".join(texts)
+    def texts(self, target: str, shared_bytes: int, sm: int | str | None) -> dict[str, str]:
+        """The source of the parts, by names: each part is a kernel of its own name. Where a
+        compiler takes several kernels in one text it is one text, and else a text for each."""
+        from treadle.codegen.c_family.joined import joined
+
+        plain = re.sub(r"\W+", "_", self.definition.name).strip("_")  # of until<float>, too
+        names = [f"{plain}_{number + 1}" for number in range(len(self.launchers))]
+        printed = [
+            Launcher(GridPart(self, number, name)).source(target, (), self.block, shared_bytes, sm)
+            for number, name in enumerate(names)
+        ]
+        mark = _COMMENTS.get(target, "//")
+        lines = host_steps(self.parts, names, self.block)
+        head = "".join(f"{mark} {line}".rstrip() + "\n" for line in lines)
+        if not printed:  # barriers without anything between them
+            return {self.definition.name: head}
+        if target in _ONE_TEXT:
+            return {self.definition.name: f"{head}\n{joined(printed)}"}
+        if len(printed) > 1:
+            printed = [
+                f"{mark} {'-' * 80}\n{mark} Part {number} of {len(names)}: a module of its own.\n"
+                f"{text}"
+                for number, text in enumerate(printed, 1)
+            ]
+        printed[0] = f"{head}\n{printed[0]}"
+        return dict(zip(names, printed, strict=True))
 
     def _run(self, grid: Dim3, shared_bytes: int, arguments: tuple[Any, ...], to: Stream) -> None:
         parts, name = self.parts, self.definition.name
@@ -198,9 +218,10 @@ def _scalar(variable: n.Variable) -> Scalar:
 class GridPart:
     """The definition of a part (`ir.definition.KernelDefinition`)."""
 
-    def __init__(self, whole: GridKernel, number: int) -> None:
+    def __init__(self, whole: GridKernel, number: int, printed_as: str | None = None) -> None:
         self._whole = whole
         self._number = number
+        self._printed_as = printed_as
         self.name = whole.definition.name
         counters = tuple(
             DeclaredParameter(f"grid.{one.name}", _scalar(one)) for one in whole.parts.counters
@@ -235,4 +256,6 @@ class GridPart:
         assert isinstance(kept, ArrayArgument)
         if kept.has_offset:
             kernel = with_offset(kernel)
+        if self._printed_as is not None:
+            kernel = replace(kernel, name=self._printed_as)
         return LoweredKernel(kernel, lowered.captured, lowered.sources)

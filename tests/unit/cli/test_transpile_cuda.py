@@ -9,9 +9,26 @@ import pytest
 from typer.testing import CliRunner
 
 from tests.support.cuda_program import KERNELS, Fake
+from tests.support.cut_kernels import LIFE, UNTIL
 from treadle.cli import app, transpile_cuda
+from treadle.core.dtypes import float32 as f32
 from treadle.core.errors import TreadleError
+from treadle.cuda_cpp.load import cuda_module
 from treadle.cuda_cpp.module import CudaModule
+
+LIFE_STEPS = """\
+// A kernel with barriers of the grid, as 3 kernels: a launch ends where a barrier is.
+// All are launched with the same grid, block and arguments. The host does these steps:
+//   1. k = 0
+//   2. if k < n: go to 3, else go to 7
+//   3. launch life_1
+//   4. launch life_2
+//   5. k = k + 1
+//   6. if k < n: go to 3, else go to 7
+//   7. launch life_3, then end
+// grid.kept is a buffer that lasts over all launches, of 2 words of 32 bits.
+// The host's counters, which are parameters too: k.
+"""
 
 
 @pytest.fixture
@@ -172,6 +189,25 @@ def test_several_kernels_are_written_to_a_file_each(tmp_path):
     only = ["transpile", str(source), "--kernel", "up", "-o", str(tmp_path / "only.wgsl")]
     assert CliRunner().invoke(app.app, only).exit_code == 0
     assert "@compute" in (tmp_path / "only.wgsl").read_text()
+
+
+def test_a_kernel_that_is_cut_at_barriers_of_the_grid(tmp_path):
+    source = tmp_path / "life.cu"
+    source.write_text(LIFE)
+    for target, files in (("cuda", 1), ("msl", 1), ("wgsl", 3), ("ptx", 3)):
+        out = ["--to", target, "--block", "64", "-o", str(tmp_path / f"o.{target}")]
+        assert CliRunner().invoke(app.app, ["transpile", str(source), *out]).exit_code == 0
+        made = [path.read_text() for path in sorted(tmp_path.glob(f"*.{target}"))]
+        assert len(made) == files
+        assert made[0].startswith(LIFE_STEPS)
+        for number in (1, 2, 3):
+            assert any(f" life_{number}(" in text for text in made)
+    text = (tmp_path / "o.cuda").read_text()
+    assert text.count("int wrap_mul(int a, int b) {") == 1
+    assert text.count('extern "C" __global__ void') == 3
+    assert (
+        cuda_module(UNTIL).kernel("until", f32).source("wgsl").count(": a module of its own") == 4
+    )
 
 
 def test_doubles_where_there_are_none(tmp_path):
