@@ -54,6 +54,10 @@ __device__ inline float twice(float a) {
     return a * 2;
 }
 
+__device__ inline int twice(const int* a) {
+    return *a * 2;
+}
+
 extern "C" __global__ void second(int* x) {
     x[0] = twice(size()) + (int)twice(1.0f);
 }
@@ -65,6 +69,7 @@ def test_what_kernels_share_is_declared_once_and_the_rest_has_names_of_its_own()
     assert text.count("struct Pair {") == 1
     assert text.count("int twice(int a) {") == 1
     assert text.count("float twice(float a) {") == 1
+    assert text.count("int twice(const int* a) {") == 1
     assert "int size() {\n    return 8;" in text
     assert "int size_2() {\n    return 16;" in text
     assert "x[0] = twice(size());" in text

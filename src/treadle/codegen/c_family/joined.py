@@ -65,7 +65,7 @@ def _key(section: str) -> str:
         return struct[1]
     if function := _FUNCTION.match(plain):
         name, parameters = function.groups()
-        types = [re.sub(r"\W*\w+\s*$", "", one) for one in parameters.split(",")]
+        types = [re.sub(r"\s*\w+\s*$", "", one).strip() for one in parameters.split(",")]
         return f"{name}({','.join(types)})"
     return plain
 
