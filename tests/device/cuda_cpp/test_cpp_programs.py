@@ -586,6 +586,35 @@ __device__ int test(int k) {
 }
 """
 
+MEMBER_LISTS = """
+#include <initializer_list>
+struct V {
+    int n, s;
+    __device__ V() : n(-1), s(0) {}
+    __device__ V(int a, int b) : n(100), s(a * b) {}
+    __device__ V(std::initializer_list<int> l) : n(0), s(0) { for (int v : l) { n++; s += v; } }
+};
+struct P { int a, b; };
+template <class... T> struct W { V v, u; __device__ W(T... t) : v{t...}, u(t...) {} };
+struct B : V {
+    int arr[3];
+    P p;
+    V v, w, x;
+    float f;
+    __device__ B(int k) : V{k, 5}, arr{1, 2}, p{k, 3}, v{k, 7,}, w(k, 7), x{}, f{2.5f} {}
+    __device__ B() : B{4} {}
+};
+struct D : V { __device__ D(int k) : V(k, 5) {} };
+__device__ int test(int k) {
+    B b(k), c;
+    D d(k);
+    W<int, int> w(k, 7);
+    return b.n + b.s * 10 + (b.arr[0] + b.arr[1] + b.arr[2]) * 100 + b.p.a + b.p.b + b.v.n * 1000 +
+        b.v.s + b.w.n + b.w.s + b.x.n + int(b.f * 2) + c.v.s + d.n + d.s + w.v.n + w.v.s + w.u.n +
+        w.u.s;
+}
+"""
+
 # --- the table ---
 
 PROGRAMS = {
@@ -603,6 +632,7 @@ PROGRAMS = {
     "if consteval": (CONSTEVAL, [42, 344, 646, 948, 1250, 1552, 1854, 2156]),
     "variable templates": (VARIABLES, [194, 515, 836, 1142, 1463, 1784, 2090, 2412]),
     "texts": (TEXTS, [5724, 4943, 5706, 4671, 5961, 4697, 5780, 4894]),
+    "lists of members": (MEMBER_LISTS, [2686, 2718, 2750, 2782, 2814, 2846, 2878, 2910]),
     "enums": (ENUMS, [9111, 9112, 9113, 9114, 9115, 9116, 9117, 9118]),
     "pointers to members": (MEMBERS, [673, 298, 923, 748, 1173, 1198, 1427, 1653]),
     "kinds of pointers to members": (KINDS, [1519, 1617, 1569, 1651, 1638, 1716, 1664, 1726]),

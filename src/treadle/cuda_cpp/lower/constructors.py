@@ -326,7 +326,7 @@ def _run_parts(
     run_body(inner, declaration, span)
 
 
-_Initializers = Sequence[tuple[tree.Name, Sequence[Any]]]
+_Initializers = Sequence[tuple[tree.Name, tree.InitializerList]]
 
 
 def _initialize_parts(
@@ -440,7 +440,7 @@ def _run_initializer(
     cx: Context,
     field: Member | None,
     name: tree.Name,
-    written: Sequence[Any],
+    written: tree.InitializerList,
     type: ClassType,
     place: Value,
 ) -> None:
@@ -449,18 +449,23 @@ def _run_initializer(
         return
     if isinstance(field.type, Reference):
         assert isinstance(field, Field)
-        refer(cx, place, field, tree.InitializerList(tuple(written)), name.span)
+        refer(cx, place, field, tree.InitializerList(written.items), name.span)
         return
     part = cx.rules.member_of(cx, place, tree.Name(field.name), name.span)
-    if len(written) == 1 and not _is_of_parts(cx, field.type, written[0]):
-        value = lower(cx, written[0])
+    items = written.items
+    of_class = isinstance(field.type, ClassType) and has_constructors(field.type)
+    if of_class and (listed := list_arguments(cx, field.type, written)):
+        run_constructor(cx, part, field.type, listed, name.span)
+        return
+    if len(items) == 1 and not _is_of_parts(cx, field.type, items[0]):
+        value = lower(cx, items[0])
         if isinstance(field.type, ClassType) and getattr(value, "type", None) != field.type:
             value = construct(cx, field.type, [value], name.span)
         initialize(cx, part, value, name.span)
-    elif isinstance(field.type, ClassType) and has_constructors(field.type):
-        run_constructor(cx, part, field.type, arguments(cx, written, field.type), name.span)
+    elif of_class:
+        run_constructor(cx, part, field.type, arguments(cx, items, field.type), name.span)
     else:
-        fill(cx, part, field.type, tree.InitializerList(tuple(written), ()), name.span)
+        fill(cx, part, field.type, tree.InitializerList(items, written.names), name.span)
 
 
 def _is_of_parts(cx: Context, type: CppType, written: Any) -> bool:
@@ -492,15 +497,16 @@ def _own_name(type: ClassType) -> str:
 
 
 def _base_initializer(
-    cx: Context, name: tree.Name, written: Sequence[Any], type: ClassType, place: Value
+    cx: Context, name: tree.Name, written: tree.InitializerList, type: ClassType, place: Value
 ) -> None:
     base = _named_base(cx, name, (*type.bases, type))
     if base is None:
         raise cx.wrong(f"{type} has no field or base {name.text}", name.span)
     if base == type or has_constructors(base):
-        _construct_base(cx, place, base, arguments(cx, written, base), name.span)
+        values = list_arguments(cx, base, written) or arguments(cx, written.items, base)
+        _construct_base(cx, place, base, values, name.span)
     else:
-        _fill_base(cx, place, base, written, name.span)
+        _fill_base(cx, place, base, written.items, name.span)
 
 
 def _named_base(cx: Context, name: tree.Name, candidates: Sequence[ClassType]) -> ClassType | None:

@@ -442,7 +442,11 @@ def _merely_copies(function: tree.FunctionDeclaration, type: ClassType) -> bool:
     if signature_key(function) in type.declaration.hidden_functions:
         return False
     other = function.parameters[0].name
-    copied = [(name, items[0]) for name, items in function.initializers if len(items) == 1]
+    copied = [
+        (name, written.items[0])
+        for name, written in function.initializers
+        if len(written.items) == 1
+    ]
     if len(copied) != len(function.initializers):
         return False
     for statement in function.body.body:

@@ -121,7 +121,7 @@ def _result(before: Specifiers, declared: Declarator) -> tree.TypeTree | None:
     return kind if isinstance(kind, tree.TYPES) else None
 
 
-_Initializer = tuple[tree.Name, tuple[tree.Expression | tree.InitializerList, ...]]
+_Initializer = tuple[tree.Name, tree.InitializerList]
 
 
 def _member_initializers(c: Cursor) -> list[_Initializer]:
@@ -130,11 +130,14 @@ def _member_initializers(c: Cursor) -> list[_Initializer]:
     c.index += 1
     while True:
         name = names.name(c, of_type=True)
-        text = c.texts[c.index]
-        if text not in ("(", "{"):
+        span = c.span
+        if c.texts[c.index] == "{":
+            values = initializers.braces(c)
+        elif c.accept("("):
+            values = tree.InitializerList(initializers.arguments(c, ")"), (), span, braces=False)
+        else:
             raise c.problem(f"expected '(' after the member's name, found {c.found()}")
-        c.index += 1
-        found.append((name, initializers.arguments(c, ")" if text == "(" else "}")))
+        found.append((name, values))
         if c.texts[c.index] == "...":
             raise c.problem("the initializers of a pack of bases are not supported: name the bases")
         if not c.accept(","):

@@ -337,7 +337,7 @@ class Delete:
 @dataclass(frozen=True, slots=True)
 class InitializerList:
     """`{a, b, c}`; `names` are the designators (`.x = a`), None for items without one. The
-    initializer `(a, b, c)` of a variable is one without `braces`."""
+    initializer `(a, b, c)` of a variable or member is one without `braces`."""
 
     items: tuple[Expression | InitializerList, ...]
     names: tuple[str | None, ...] = ()
@@ -673,7 +673,7 @@ class FunctionDeclaration:
     template: tuple[TemplateParameter, ...] | None = None
     specialization: bool = False  # `template <> …`
     launch_bounds: tuple[Expression, ...] = ()
-    initializers: tuple[tuple[Name, tuple[Expression | InitializerList, ...]], ...] = ()
+    initializers: tuple[tuple[Name, InitializerList], ...] = ()
     const: bool = False
     variadic: bool = False
     expanded: bool = False  # made from one with parameter packs
