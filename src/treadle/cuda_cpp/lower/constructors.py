@@ -453,17 +453,18 @@ def _run_initializer(
         return
     part = cx.rules.member_of(cx, place, tree.Name(field.name), name.span)
     items = written.items
-    of_class = isinstance(field.type, ClassType) and has_constructors(field.type)
-    if of_class and (listed := list_arguments(cx, field.type, written)):
-        run_constructor(cx, part, field.type, listed, name.span)
+    owner = field.type if isinstance(field.type, ClassType) else None
+    owner = owner if owner is not None and has_constructors(owner) else None
+    if owner is not None and (listed := list_arguments(cx, owner, written)):
+        run_constructor(cx, part, owner, listed, name.span)
         return
     if len(items) == 1 and not _is_of_parts(cx, field.type, items[0]):
         value = lower(cx, items[0])
         if isinstance(field.type, ClassType) and getattr(value, "type", None) != field.type:
             value = construct(cx, field.type, [value], name.span)
         initialize(cx, part, value, name.span)
-    elif of_class:
-        run_constructor(cx, part, field.type, arguments(cx, items, field.type), name.span)
+    elif owner is not None:
+        run_constructor(cx, part, owner, arguments(cx, items, owner), name.span)
     else:
         fill(cx, part, field.type, tree.InitializerList(items, written.names), name.span)
 
