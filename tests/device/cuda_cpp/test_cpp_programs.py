@@ -615,6 +615,28 @@ __device__ int test(int k) {
 }
 """
 
+LINKS = """
+struct Tree {
+    int v;
+    Tree *l = nullptr, *r = nullptr;
+    __device__ Tree(int x) : v(x) {}
+    __device__ void insert(int x) {
+        Tree *&side = x < v ? l : r;
+        if (side) side->insert(x);
+        else side = new Tree(x);
+    }
+    __device__ int sum(int d = 1) const {
+        return v * d + (l ? l->sum(d + 1) : 0) + (r ? r->sum(d + 1) : 0);
+    }
+    __device__ ~Tree() { if (l) delete l; if (r) delete r; }
+};
+__device__ int test(int k) {
+    Tree tree(5);
+    for (int i = 0; i < 6; i++) tree.insert((i * 7 + k) % 11);
+    return tree.sum();
+}
+"""
+
 # --- the table ---
 
 PROGRAMS = {
@@ -633,6 +655,7 @@ PROGRAMS = {
     "variable templates": (VARIABLES, [194, 515, 836, 1142, 1463, 1784, 2090, 2412]),
     "texts": (TEXTS, [5724, 4943, 5706, 4671, 5961, 4697, 5780, 4894]),
     "lists of members": (MEMBER_LISTS, [2686, 2718, 2750, 2782, 2814, 2846, 2878, 2910]),
+    "references to links": (LINKS, [84, 68, 89, 111, 87, 81, 98, 115]),
     "enums": (ENUMS, [9111, 9112, 9113, 9114, 9115, 9116, 9117, 9118]),
     "pointers to members": (MEMBERS, [673, 298, 923, 748, 1173, 1198, 1427, 1653]),
     "kinds of pointers to members": (KINDS, [1519, 1617, 1569, 1651, 1638, 1716, 1664, 1726]),

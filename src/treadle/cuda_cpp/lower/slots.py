@@ -175,19 +175,28 @@ def _start(cx: Context, targets: tuple[Target, ...], tag: n.Expression) -> n.Exp
 
 def _chosen_slot(cx: Context, value: ChoiceLvalue, type: Pointer) -> PointerValue:
     """A pointer in one of several memories."""
-    present = [one for one in value.choices if one is not None]
     found: list[Target] = []
-    for one in present:
+    for one in _places(value):
         found += [each for each in targets_of_slot(cx, one.place) if each not in found]
     if not found:
         return PointerValue((NullTarget(),), _ZERO, 1, type.to, const=type.const)
     words = cx.variable("pointer", SLOT)
 
-    def read(one: Lvalue) -> None:
-        cx.emit(n.Assign(words, _read(one.place, cx.span), cx.span))
+    def read(one: Lvalue | ChoiceLvalue) -> None:
+        if isinstance(one, ChoiceLvalue):
+            for_each_choice(cx, one.tag, one.choices, read, cx.span)
+        else:
+            cx.emit(n.Assign(words, _read(one.place, cx.span), cx.span))
 
-    for_each_choice(cx, value.tag, value.choices, read, cx.span)
+    read(value)
     return _from_words(cx, words, tuple(found), type)
+
+
+def _places(value: Lvalue | ChoiceLvalue) -> list[Lvalue]:
+    """The objects that a choice is one of, which may be choices themselves (`c ? l : r`)."""
+    if not isinstance(value, ChoiceLvalue):
+        return [value]
+    return [place for one in value.choices if one is not None for place in _places(one)]
 
 
 def store_slot(cx: Context, place: n.Place, pointer: PointerValue, span: Span) -> None:
