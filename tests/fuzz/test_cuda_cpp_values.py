@@ -12,6 +12,9 @@ from hypothesis import strategies as st
 import treadle as td
 from tests.fuzz.cuda_expressions import LANES, drawing_from
 
+# What is drawn compares unsigned numbers with 0, and has statements without effect.
+pytestmark = pytest.mark.filterwarnings("ignore::treadle.core.errors.CompileWarning")
+
 
 @cache
 def devices() -> tuple[td.Device, ...]:
