@@ -169,7 +169,7 @@ ILL_FORMED_DECLARATIONS: list[tuple[str, str, str]] = [
     ("enum F : unsigned char { f0 = 300 };", "", "f0 is 300, which unsigned char, the type of the enum"),
     ("__device__ int g(void v) { return 1; }", "", "g has a parameter of type void"),
     ("__device__ int g(void &v) { return 1; }", "", "or a reference to it"),
-    ("__global__ void g(int *v, ...) {}", "", "the kernel g ends its parameters in"),
+    ("__global__ void g(int *v, ...) {}", "", "the kernel g takes any number of arguments"),
     # --- casts ---
     ("", "x[0] = const_cast<int>(n);", "const_cast is for pointers and references"),
     ("", "float *p = const_cast<float *>(c);", "const_cast does not convert"),

@@ -10,6 +10,9 @@ import pytest
 import treadle as td
 from tests.support.cpp_host import check, in_one_kernel
 
+# Corner cases: comparisons that are always true, among others.
+pytestmark = pytest.mark.filterwarnings("ignore::treadle.core.errors.CompileWarning")
+
 FEATURES = {
     "values": (
         """

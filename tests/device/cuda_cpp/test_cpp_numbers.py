@@ -15,6 +15,9 @@ import pytest
 import treadle as td
 from tests.support.cpp_tables import check_table, quotient, remainder, wrapped
 
+# Corner cases: comparisons that are always true, among others.
+pytestmark = pytest.mark.filterwarnings("ignore::treadle.core.errors.CompileWarning")
+
 TOP = 2**31 - 1
 BOTTOM = -(2**31)
 UNSIGNED = 3_000_000_000

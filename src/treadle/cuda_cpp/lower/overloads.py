@@ -629,10 +629,10 @@ def _takes_const(chosen: Candidate) -> bool:
     )
 
 
-def _order(chosen: Candidate) -> tuple[bool, bool, int, bool, bool, bool, bool, bool]:
-    """The tie-breakers: functions before templates, more specialized templates first, definitions
-    first, then the ones for temporary objects, and for non-const objects, whose references can be
-    assigned to; `const T &` before a `T &&` that is the same."""
+def _order(chosen: Candidate) -> tuple[bool, int, bool, bool, bool, bool, bool, bool]:
+    """The tie-breakers: functions before templates, more specialized templates first, those without
+    parameter packs, definitions, then the ones for temporary objects, and for non-const objects,
+    whose references can be assigned to; `const T &` before a `T &&` that is the same."""
     declaration = chosen.declaration
     names = {one.name for one in declaration.template or ()}
     special = _specificity(declaration.parameters, names)
@@ -647,7 +647,7 @@ def _order(chosen: Candidate) -> tuple[bool, bool, int, bool, bool, bool, bool, 
     own = not declaration.expanded
     is_const = declaration.const
     plain, fixed = not declaration.template, not forwards
-    return (plain, own, special, defined, moving, not constant, fixed, not is_const)
+    return (plain, special, own, defined, moving, not constant, fixed, not is_const)
 
 
 def _specificity(parameters: Sequence[tree.Parameter], names: set[str]) -> int:

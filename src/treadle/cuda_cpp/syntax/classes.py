@@ -162,10 +162,13 @@ def _members(c: Cursor, kind: str, called: str, access: _Access) -> tuple[tree.D
             if c.text in _ACCESS_WORDS:
                 access.current = c.text
             start = c.index
-            friend = _friend_class(c)
+            friend, is_function = _named_friend(c)
             made = _member_or_error(c, close)
             found.extend(made)
-            if friend:
+            if is_function:
+                access.friend_functions.add(friend)
+                access.all_may |= friend == "operator"
+            elif friend:
                 access.friends.add(friend)
             # Also after specifiers, as in `__device__ friend int f();`
             elif "friend" in c.texts[start : c.index]:
@@ -191,22 +194,26 @@ def _declare_members_of_anonymous(c: Cursor, members: tuple[tree.Declaration, ..
             c.declare(member.name, VALUE)
 
 
-def _friend_class(c: Cursor) -> str:
-    """The name of the class, without its namespaces, that `friend class B;`, `friend B;` or
-    `template <class T> friend struct B;` names at the cursor; "" for other members."""
+def _named_friend(c: Cursor) -> tuple[str, bool]:
+    """The name of what a member at the cursor makes a friend without declaring it, without its
+    namespaces, and whether it is a function: a class, as in `friend class B;`, `friend B;` and
+    `template <class T> friend struct B;`, or the instance of a template, `friend int f<>(A);`. ""
+    for other members."""
     at = c.index
     if c.texts[at] == "template" and c.texts[at + 1] == "<":
         at = angles_end(c, at + 1)
     if at < 0 or c.texts[at] != "friend":
-        return ""
+        return "", False
     name = ""
-    while c.texts[at] not in (";", "<", ""):
-        if c.texts[at] in ("(", "{"):  # a function
-            return ""
-        if c.kinds[at] == IDENTIFIER:
+    while c.texts[at] not in (";", "{", ""):
+        if c.texts[at] == "(":
+            is_instance = c.texts[at - 1] in (">", ">>") and c.texts[at - 2] != "operator"
+            return (name, True) if is_instance else ("", False)
+        if c.kinds[at] == IDENTIFIER or c.texts[at] == "operator":
             name = c.texts[at]
-        at += 1
-    return name
+        after = angles_end(c, at) if c.texts[at] == "<" and name != "operator" else -1
+        at = after if after > 0 else at + 1
+    return ("" if c.texts[at] == "{" else name), False
 
 
 def _names_of(member: tree.Declaration) -> tuple[str, ...]:
@@ -280,7 +287,7 @@ def _member(c: Cursor, close: int) -> tuple[tree.Declaration, ...]:
     if text == ";":
         c.index += 1
         return ()
-    if _friend_class(c):
+    if _named_friend(c)[0]:
         c.index = min(host_code.extent(c, c.index).end, close)
         return ()
     skipped = host_code.host_member(c)
