@@ -8,6 +8,7 @@ from pathlib import Path
 
 import tools.cuda_corpus as package
 from tools.cuda_corpus import accept, cubins, page, results, work
+from tools.cuda_corpus.acceptance_table import RECORDS
 from tools.cuda_corpus.listing import problems
 from tools.cuda_corpus.trials import ALL
 
@@ -45,9 +46,9 @@ def main() -> None:
     accepted.add_argument("--only", default="", help="files whose path has this in it")
     accepted.add_argument(
         "--record",
-        choices=accept.RECORDS,
-        help="keep the counts for the page: of known projects, of two sets not seen before, of the "
-        "first of these once more",
+        choices=tuple(RECORDS),
+        help="keep the counts for the page: of known projects, of three sets not seen before, of "
+        "the first two of these once more",
     )
     accepted.add_argument("--without", help="no files whose path has this in it")
     accepted.add_argument(

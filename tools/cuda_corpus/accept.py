@@ -26,14 +26,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.harness import RESULTS
-from tools.cuda_corpus.acceptance_table import (
-    LATER,
-    RECORD,
-    UNSEEN,
-    UNSEEN_2,
-    recorded,
-    table,
-)
+from tools.cuda_corpus.acceptance_table import RECORDS, recorded, table
 from tools.cuda_corpus.accepted_file import INCLUDED, Unit, tell
 from tools.cuda_corpus.not_compiled import why_not_compiled
 from tools.cuda_corpus.sources import kernels_in, read
@@ -138,12 +131,8 @@ def accept(chosen: argparse.Namespace) -> None:
     (chosen.out / "table.txt").write_text(words, encoding="utf-8")
     if chosen.record:
         record = json.dumps(recorded(found), indent=1) + "\n"
-        (RESULTS / _RECORDS[chosen.record]).write_text(record, encoding="utf-8")
+        (RESULTS / RECORDS[chosen.record]).write_text(record, encoding="utf-8")
     print(words)
-
-
-_RECORDS = {"known": RECORD, "unseen": UNSEEN, "unseen-2": UNSEEN_2, "later": LATER}
-RECORDS = tuple(_RECORDS)
 
 
 def _is_good_enough(chosen: argparse.Namespace, row: Row) -> bool:

@@ -11,11 +11,16 @@ from typing import Any
 
 TARGETS = ("browser", "narrow", "native", "ptx", "cpu")
 _MOST_REASONS, _MOST_NAMES, _MOST_RECORDED = 150, 8, 20
-RECORD = "cuda-acceptance.json"
-UNSEEN = "cuda-acceptance-unseen.json"  # of projects that nothing was done for before the count
-UNSEEN_2 = "cuda-acceptance-unseen-2.json"  # of others, after what the first had shown
-LATER = "cuda-acceptance-later.json"  # of the same projects, when what they showed was mended
-"""What the page reads, in benchmarks/results."""
+RECORDS = {
+    "known": "cuda-acceptance.json",
+    "unseen": "cuda-acceptance-unseen.json",
+    "later": "cuda-acceptance-later.json",
+    "unseen-2": "cuda-acceptance-unseen-2.json",
+    "later-2": "cuda-acceptance-later-2.json",
+    "unseen-3": "cuda-acceptance-unseen-3.json",
+}
+"""What the page reads, in benchmarks/results: of known projects; of those that nothing was done for
+before the count, three times others; and of the first two sets when what they showed was mended."""
 Row = dict[str, Any]
 Key = tuple[str, int, str]
 

@@ -39,6 +39,7 @@ _CHEAP = 4
 _CHEAP_ON_GPUS = 40
 _FEW_READ = 2  # arrays that may be read again, rather than the one that is made of them
 _EXPENSIVE = (REDUCE, PRODUCT)
+_EXTREMES = ("max", "min")  # reductions whose result is one of the values
 _OPAQUE = (CALL, WRITE, PRODUCT)  # they compute nothing of their sources
 _SEEN_IN_ORDER = (CALL, GATHER)  # they take the elements of a source in order, in any shape
 _SHARED = -1  # several kernels need it
@@ -167,6 +168,7 @@ class Plan:
         group: dict[Node, int] = {}
         reducing: set[int] = set()  # groups with reductions
         self._materialize_kernels_of_their_own()
+        self._materialize_compared()
         weight = self._weights(self._repeated())
         self._materialize_rows_of_reductions()
         self._materialize_broadcast_factors(weight)
@@ -248,6 +250,40 @@ class Plan:
                 self.materialize(node, f"a kernel chooses from {MOST_PARTS} parts at most")
             elif node.op == PRODUCT and (why := why_kept(node)) is not None:
                 self.materialize(node, why)
+
+    def _materialize_compared(self) -> None:
+        """Materialize values whose greatest or least is compared with them later, as the gradient
+        of a maximum does: another kernel may round them otherwise, a * b + c in one instruction or
+        in two, and none would be equal to it."""
+        for node in self.order:
+            if node in self.same or node.op not in (REDUCE, "equal"):
+                continue
+            if node.op == REDUCE:
+                if node.detail[0] not in _EXTREMES:
+                    continue
+                source = self.original(node.sources[0])
+                inner = self._base(source)
+                # The history of an infinite norm is that of the whole, and keeps what abs takes.
+                is_kept = node.history is not None and node.history.keeps(source)
+                is_kept = is_kept or (source.op == "abs" and inner.saved > 0)
+                compared = {inner} if is_kept else set()
+            else:
+                both = [self._base(one) for one in node.sources]
+                extremes = [
+                    one for one in both if one.op == REDUCE and one.detail[0] in _EXTREMES
+                ]
+                wanted = {self._base(one.sources[0]) for one in extremes}
+                compared = wanted.intersection(both)
+            for one in compared:
+                if one.array is None and one.dtype.kind == "float":
+                    self.materialize(one, "a maximum is compared with it")
+
+    def _base(self, node: Node) -> Node:
+        """What a node is a view, a cast or the magnitude of."""
+        node = self.original(node)
+        while node.op in (VIEW, "cast", "abs") and node.array is None:
+            node = self.original(node.sources[0])
+        return node
 
     def _is_computed_in_loads(self, product: Node, position: int, factor: Node) -> bool:
         """Whether a pending factor of a product is computed where the product loads it: if it is

@@ -240,3 +240,40 @@ def test_that_devices_agree(device, dtype, rng):
         close = 1e-4 if dtype == "float32" else 2e-2
         for mine, exact in zip(gradients(function, device, dtype), wanted, strict=True):
             assert np.abs(mine - exact).max() < close * max(np.abs(exact).max(), 1.0)
+
+
+@pytest.mark.parametrize("name", ["max", "min", "infinite norm"])
+def test_extremes_of_what_is_computed(device, rng, name):
+    """All kernels see the same values: one that rounded a * b + c otherwise would find none that is
+    equal to the maximum, and no gradient."""
+    functions = {
+        "max": (lambda x: x.max(axis=(0, 2), keepdims=True), lambda x: x),
+        "min": (lambda x: x.min(axis=(0, 2), keepdims=True), lambda x: -x),
+        "infinite norm": (lambda x: td.linalg.vector_norm(x, axis=1, ord=np.inf), np.abs),
+    }
+    function, size = functions[name]
+    dtype = np.float64 if "float64" in device.features else np.float32
+    a, b = rng.standard_normal((2, 7, 13)).astype(dtype)
+    c = rng.standard_normal((5, 7, 13)).astype(dtype)
+    x = c + a.astype(np.float64) * b
+    sizes, axes = size(x), 1 if name == "infinite norm" else (0, 2)
+    greatest = sizes.max(axis=axes, keepdims=True)
+    weights = rng.standard_normal(greatest.shape).astype(dtype)
+    slope = (sizes >= greatest) * weights * (np.sign(x) if name == "infinite norm" else 1)
+
+    def loss(a, b, c):
+        values = function(c + a * b)
+        return (values * td.asarray(weights, device=device).reshape(values.shape)).sum()
+
+    arrays = [td.asarray(each, device=device) for each in (a, b, c)]
+    exact = [(slope * b).sum(0), (slope * a).sum(0), slope]
+
+    def by_backward(*arrays):
+        leaves = [each.detach().requires_grad_() for each in arrays]
+        loss(*leaves).backward()
+        return [each.grad for each in leaves]  # computed one by one, when they are read
+
+    gradient = td.grad(loss, argnums=(0, 1, 2))
+    for gradients in (by_backward, gradient, td.compile(gradient)):
+        for mine, wanted in zip(gradients(*arrays), exact, strict=True):
+            np.testing.assert_allclose(mine.numpy(), wanted, rtol=1e-5, atol=1e-6)
