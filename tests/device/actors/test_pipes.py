@@ -71,14 +71,14 @@ def test_a_full_end_stalls_the_beginning(device: td.Device, mode: str | None) ->
         assert last.status().messages_processed == 4
         while first.status().input_depth < 8:
             time.sleep(0.001)
-        sent, error = 100, None
-        while error is None and sent < 120:  # the actor may still take some before it stalls
+        sent, error = 100, ""
+        while not error and sent < 120:  # the actor may still take some before it stalls
             try:
                 first.send(1, timeout=0.02)
                 sent += 1
             except td.errors.QueueFull as caught:
                 error = str(caught)
-        assert error is not None and "add_up, which its replies are sent to, has" in error
+        assert "add_up, which its replies are sent to, has" in error
         got = last.receive_many(sent, timeout=60)
         sender.join()
         assert got.tolist() == list(range(2, 2 * sent + 2, 2))

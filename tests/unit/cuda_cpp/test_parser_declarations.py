@@ -140,7 +140,7 @@ def test_a_struct_with_everything() -> None:
     ]  # fmt: skip
     assert functions[0].result is None
     assert [name.text for name, _ in functions[0].initializers] == ["x", "y"]
-    assert [len(values) for _, values in functions[1].initializers] == [1, 1, 1]
+    assert [len(values.items) for _, values in functions[1].initializers] == [1, 1, 1]
     assert functions[2].note == "defaulted"
     assert functions[3].note == "deleted"
     assert functions[5].const
