@@ -48,7 +48,7 @@ def main() -> None:
         "--record",
         choices=tuple(RECORDS),
         help="keep the counts for the page: of known projects, of three sets not seen before, of "
-        "the first two of these once more",
+        "the first of these once more",
     )
     accepted.add_argument("--without", help="no files whose path has this in it")
     accepted.add_argument(

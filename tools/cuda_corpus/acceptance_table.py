@@ -16,11 +16,10 @@ RECORDS = {
     "unseen": "cuda-acceptance-unseen.json",
     "later": "cuda-acceptance-later.json",
     "unseen-2": "cuda-acceptance-unseen-2.json",
-    "later-2": "cuda-acceptance-later-2.json",
     "unseen-3": "cuda-acceptance-unseen-3.json",
 }
 """What the page reads, in benchmarks/results: of known projects; of those that nothing was done for
-before the count, three times others; and of the first two sets when what they showed was mended."""
+before the count, three times others; and of the first of these when what they showed was mended."""
 Row = dict[str, Any]
 Key = tuple[str, int, str]
 

@@ -132,24 +132,18 @@ Instructions of inline PTX with a list in braces and no space before it are read
 """
 
 
-_LATER_2 = """### The same others, later
-
-Counted again when what they showed was mended, and much else.
-
-"""
-
-
 _UNSEEN_3 = """### A third set, not seen before
 
 Chosen before that work, and counted once after it: examples of books, molecular dynamics, sparse
-matrices, convolutions, matrix products and small networks.
+matrices, convolutions, matrix products and small networks. tiny-cuda-nn wants macros that its build
+gives. Launches written `<< <`, as two of Learn-CUDA-Programming are, are read since.
 
 """
 
 
 _PROJECTS = {
     "known": _ACCEPTED, "unseen": _UNSEEN, "later": _LATER, "unseen-2": _UNSEEN_2,
-    "later-2": _LATER_2, "unseen-3": _UNSEEN_3,
+    "unseen-3": _UNSEEN_3,
 }  # fmt: skip
 
 

@@ -269,9 +269,7 @@ class Plan:
                 compared = {inner} if is_kept else set()
             else:
                 both = [self._base(one) for one in node.sources]
-                extremes = [
-                    one for one in both if one.op == REDUCE and one.detail[0] in _EXTREMES
-                ]
+                extremes = [one for one in both if one.op == REDUCE and one.detail[0] in _EXTREMES]
                 wanted = {self._base(one.sources[0]) for one in extremes}
                 compared = wanted.intersection(both)
             for one in compared:

@@ -181,3 +181,8 @@ def test_arguments_of_another_kind():
         assert says in str(caught.value)
     with pytest.raises(LaunchError, match=r"needs to know of how many bytes \(4 at least, not 3\)"):
         module.k[1, 1, 3](x, 1)
+
+
+@pytest.mark.parametrize("launch", ["k << < 1, 32 >> >(d)", "k<< <1, 32>>>(d)", "k<<<1, 32>> >(d)"])
+def test_brackets_of_launches_may_stand_apart(launch):
+    td.cuda_module(f"{MAIN}{launch};\n}}")

@@ -81,7 +81,7 @@ def _in_function(tokens: Sequence[Token], kernels: dict[str, _Taken]) -> Iterato
         if following == "<<<":
             yield from _launch(tokens, at, plain.get(token.text))
         elif token.text in plain and tokens[at - 1].text in _STARTS:
-            if following == "<<":
+            if following == "<<" and tokens[at + 2].text != "<":  # nvcc takes `<< <`
                 yield _error(token, f"a launch has three angle brackets: {_FORM}")
             elif following == "(":
                 yield _error(
@@ -105,6 +105,8 @@ def _declared(tokens: Sequence[Token], names: set[str]) -> set[str]:
 def _launch(tokens: Sequence[Token], at: int, kernel: _Taken | None) -> Iterator[CompileError]:
     name = tokens[at]
     end, commas, _ = _closed(tokens, at + 2, ">>>")
+    if end < 0 and any((a.text, b.text) == (">>", ">") for a, b in pairwise(tokens[at:])):
+        return  # nvcc takes `>> >`
     if end < 0:
         yield _error(name, f"this launch of {name.text} has no >>>: write {_FORM}")
         return
