@@ -238,7 +238,8 @@ def test_the_page(monkeypatch, tmp_path):
     monkeypatch.setattr(page, "PAGE", tmp_path / "page.md")
     monkeypatch.setattr(page, "RESULTS", tmp_path)
     record = acceptance_table.recorded({"project": ACCEPTED})
-    (tmp_path / acceptance_table.RECORDS["known"]).write_text(page.json.dumps(record), encoding="utf-8")
+    path = tmp_path / acceptance_table.RECORDS["known"]
+    path.write_text(page.json.dumps(record), encoding="utf-8")
     page.RESULT.write_text(page.json.dumps(content), encoding="utf-8")
     page.write()
     text = page.PAGE.read_text(encoding="utf-8")
