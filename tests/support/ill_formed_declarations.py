@@ -44,7 +44,7 @@ ILL_FORMED_DECLARATIONS: list[tuple[str, str, str]] = [
     ("struct P { static __device__ int f(); }; static __device__ int P::f() { return 1; }", "", "static is written in the class only"),
     ("struct P { explicit __device__ P(int); }; explicit __device__ P::P(int v) {}", "", "explicit is written in the class"),
     ("struct P { explicit __device__ int f() { return 1; } };", "", "explicit, which only constructors"),
-    ("__device__ int g() const { return 1; }", "", "g is no member of a class"),
+    ("__device__ int g() const { return 1; }", "", "g is not a member of a class"),
     ("struct P { static __device__ int f() const { return 1; } };", "", "f is static, so there is no object"),
     ("struct P { __device__ ~P(int v) {} };", "", "a destructor, which has no parameters"),
     ("struct P { __device__ ~Q() {} };", "", "~Q is not the destructor of this class"),

@@ -6,10 +6,7 @@ from __future__ import annotations
 
 import pytest
 
-import treadle as td
-
-COUNT = 8
-
+from tests.support.cpp_tables_of_programs import results
 
 CHOICES = """
 struct Animal {
@@ -250,7 +247,4 @@ PROGRAMS = {
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_programs(device, name):
     source, expected = PROGRAMS[name]
-    kernel = "__global__ void run(int *out) { out[threadIdx.x] = test(threadIdx.x); }"
-    out = td.zeros(COUNT, dtype=td.int32, device=device)
-    td.cuda_module(f"{source}\n{kernel}").run[1, COUNT](out)
-    assert out.tolist() == expected
+    assert results(device, source) == expected

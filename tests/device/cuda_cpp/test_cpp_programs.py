@@ -8,18 +8,8 @@ import re
 import pytest
 
 import treadle as td
+from tests.support.cpp_tables_of_programs import results
 from treadle.core.errors import CompileErrors
-
-COUNT = 8
-
-
-def results(device, source):
-    """`test(0)`, `test(1)`, … of a source with `__device__ int test(int k)`."""
-    kernel = "__global__ void run(int *out) { out[threadIdx.x] = test(threadIdx.x); }"
-    out = td.zeros(COUNT, dtype=td.int32, device=device)
-    td.cuda_module(f"{source}\n{kernel}").run[1, COUNT](out)
-    return out.tolist()
-
 
 NESTED = """
 struct A {

@@ -171,21 +171,19 @@ def _call_one(
             return example_of(type.result, span)
         raise cx.error("this pointer to a function is always null where it is called", span)
     if len(functions) == 1:
-        with cx.numbered_apart("choice"), cx.numbered_apart(functions[0][0]):
-            return call(functions[0][1], values)
+        number, only = functions[0]
+        with cx.numbered_apart(number):
+            return call(only, values)
     if isinstance(type.result, Reference):
         raise cx.error("a call of one of several functions that return references", span)
     values = [kept(cx, one, to, span) for one, to in zip(values, type.parameters, strict=True)]
     assert pointer.tag is not None
     tag = cx.copied(pointer.tag)
     if isinstance(type.result, Void):
-        with cx.numbered_apart("choice"):
-            choose_among(cx, tag, functions, lambda one: call(one, values), span)
+        choose_among(cx, tag, functions, lambda one: call(one, values), span)
         return VoidValue(VOID)
-    key = (cx.path, "called")
-    result, assign = bind_result(cx, "called", type.result, key, span)
-    with cx.numbered_apart("choice"):
-        choose_among(cx, tag, functions, lambda one: assign(call(one, values)), span)
+    result, assign = bind_result(cx, "called", type.result, (cx.path, "called"), span)
+    choose_among(cx, tag, functions, lambda one: assign(call(one, values)), span)
     return result
 
 

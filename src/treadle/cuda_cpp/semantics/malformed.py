@@ -348,7 +348,7 @@ _RULES = (
         lambda one, owner: (
             one.const and owner is None and not one.name.scope and one.name.text != "operator()"
         ),
-        "{name} is no member of a class, so there is no object that it keeps const: leave out "
+        "{name} is not a member of a class, so there is no object that it keeps const: leave out "
         "const behind its parameters",
     ),
     _Rule(
