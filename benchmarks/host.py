@@ -28,8 +28,12 @@ ROOT = Path(__file__).resolve().parent.parent
 _WORKERS = ("-n", str(min(8, os.cpu_count() or 1))) if importlib.util.find_spec("xdist") else ()
 # Another plugin of that name does not get on with several workers.
 _PYTEST = ("-m", "pytest", "-q", "-p", "no:benchmark", *_WORKERS)
-# pytest's expressions for the device suite's tests on one device.
-_CHOSEN = {"cuda": "cuda", "webgpu": "webgpu and not webgpu-gl", "dawn": "dawn"}
+# pytest's expressions for the device suite's tests on one device; without the bracket or dash, the
+# folder cuda_cpp would match "cuda".
+_CHOSEN = {
+    "cuda": "[cuda or -cuda", "webgpu": "([webgpu or -webgpu) and not webgpu-gl",
+    "dawn": "[dawn or -dawn",
+}  # fmt: skip
 _NOTHING_COLLECTED = 5  # pytest's exit status
 
 
