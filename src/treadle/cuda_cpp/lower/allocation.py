@@ -5,6 +5,9 @@ from __future__ import annotations
 from treadle.core.source import Span
 from treadle.cuda_cpp.lower.access import refuse_hidden_constructors, refuse_hidden_destructor
 from treadle.cuda_cpp.lower.arithmetic import cast, constant, folded, times
+from treadle.cuda_cpp.lower.assignment import (
+    initialize,
+)
 from treadle.cuda_cpp.lower.context import Context
 from treadle.cuda_cpp.lower.conversions import convert, is_not_null, number
 from treadle.cuda_cpp.lower.dispatch import lower
@@ -14,7 +17,6 @@ from treadle.cuda_cpp.lower.hierarchy import refuse_abstract
 from treadle.cuda_cpp.lower.initializers import fill, from_list
 from treadle.cuda_cpp.lower.names import resolve
 from treadle.cuda_cpp.lower.objects import subscript
-from treadle.cuda_cpp.lower.operators import initialize
 from treadle.cuda_cpp.lower.pointers import ZERO, as_pointer_to, follow, pointer_of
 from treadle.cuda_cpp.lower.special_members import (
     has_constructors,

@@ -18,10 +18,12 @@ from treadle.cuda_cpp.builtins.outputs import OutputOverload
 from treadle.cuda_cpp.builtins.overload import Overload
 from treadle.cuda_cpp.builtins.tables import FLOATING, FUNCTIONS, OUTPUTS
 from treadle.cuda_cpp.lower.arithmetic import cast, constant
+from treadle.cuda_cpp.lower.assignment import (
+    assign,
+)
 from treadle.cuda_cpp.lower.context import Context
 from treadle.cuda_cpp.lower.conversions import common_type, convert, number, rvalue, underlying
 from treadle.cuda_cpp.lower.names import resolve
-from treadle.cuda_cpp.lower.operators import assign
 from treadle.cuda_cpp.lower.pointers import follow, pointer_of
 from treadle.cuda_cpp.lower.values import Rvalue, Value, VoidValue, describe
 from treadle.cuda_cpp.semantics.types import (

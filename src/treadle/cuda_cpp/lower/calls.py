@@ -9,6 +9,9 @@ from typing import Any
 from treadle.core.source import Span
 from treadle.cuda_cpp.lower import builtin_names
 from treadle.cuda_cpp.lower.access import refuse_hidden_constructors, refuse_hidden_overload
+from treadle.cuda_cpp.lower.casts import (
+    explicit_cast,
+)
 from treadle.cuda_cpp.lower.closures import this_object
 from treadle.cuda_cpp.lower.constant_rules import refuse_run_time
 from treadle.cuda_cpp.lower.constructors import construct, unbraced
@@ -17,7 +20,6 @@ from treadle.cuda_cpp.lower.conversions import (
     as_base,
     convert,
     derives,
-    explicit_cast,
     underlying,
 )
 from treadle.cuda_cpp.lower.dispatch import lower, type_of

@@ -13,6 +13,9 @@ from typing import Any
 
 from treadle.core.errors import CompileError
 from treadle.core.source import Span
+from treadle.cuda_cpp.lower.assignment import (
+    assign_pointer,
+)
 from treadle.cuda_cpp.lower.class_deduction import placeholder
 from treadle.cuda_cpp.lower.constructors import refuse_left_out, run_initializers
 from treadle.cuda_cpp.lower.context import (
@@ -29,7 +32,6 @@ from treadle.cuda_cpp.lower.hierarchy import refuse_abstract
 from treadle.cuda_cpp.lower.inlining import prepare_result
 from treadle.cuda_cpp.lower.loops import loop_body
 from treadle.cuda_cpp.lower.names import is_auto, is_const, resolve, resolved_parameter
-from treadle.cuda_cpp.lower.operators import assign_pointer
 from treadle.cuda_cpp.lower.packs import packs_of
 from treadle.cuda_cpp.lower.parameters import returns_a_value
 from treadle.cuda_cpp.lower.recovery import Errors

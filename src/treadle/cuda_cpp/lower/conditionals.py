@@ -6,6 +6,9 @@ from typing import Any
 
 from treadle.core.source import Span
 from treadle.cuda_cpp.lower.arithmetic import constant, folded
+from treadle.cuda_cpp.lower.assignment import (
+    initialize,
+)
 from treadle.cuda_cpp.lower.context import Context
 from treadle.cuda_cpp.lower.conversions import (
     IMPOSSIBLE,
@@ -26,7 +29,6 @@ from treadle.cuda_cpp.lower.dispatch import (
     type_of,
 )
 from treadle.cuda_cpp.lower.lifetimes import conditional, temporary
-from treadle.cuda_cpp.lower.operators import initialize
 from treadle.cuda_cpp.lower.pointers import (
     address,
     demand_address,

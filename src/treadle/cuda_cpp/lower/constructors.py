@@ -8,13 +8,18 @@ from typing import Any
 from treadle.core.source import Span
 from treadle.cuda_cpp.lower.access import refuse_hidden_base, refuse_hidden_overload
 from treadle.cuda_cpp.lower.arithmetic import constant, zero_of
+from treadle.cuda_cpp.lower.assignment import (
+    initialize,
+)
 from treadle.cuda_cpp.lower.builtin_calls import extents, vector
+from treadle.cuda_cpp.lower.casts import (
+    explicit_cast,
+)
 from treadle.cuda_cpp.lower.context import Context, Returns
 from treadle.cuda_cpp.lower.conversions import (
     as_base,
     convert,
     derives,
-    explicit_cast,
     is_object,
     rvalue,
 )
@@ -37,7 +42,6 @@ from treadle.cuda_cpp.lower.initializers import (
 from treadle.cuda_cpp.lower.inlining import bind_argument, end_with_caller, run_body
 from treadle.cuda_cpp.lower.lifetimes import temporary
 from treadle.cuda_cpp.lower.names import lookup, named_type
-from treadle.cuda_cpp.lower.operators import initialize
 from treadle.cuda_cpp.lower.overloads import resolve_overload, takes_list, viable
 from treadle.cuda_cpp.lower.recursion import call_recursive, calls_itself
 from treadle.cuda_cpp.lower.special_members import (

@@ -6,6 +6,9 @@ from collections.abc import Callable
 
 from treadle.core.source import Span
 from treadle.cuda_cpp.lower.arithmetic import constant, minus
+from treadle.cuda_cpp.lower.assignment import (
+    put,
+)
 from treadle.cuda_cpp.lower.constructors import run_chosen
 from treadle.cuda_cpp.lower.context import Context, Returns
 from treadle.cuda_cpp.lower.conversions import as_base, is_lvalue
@@ -13,7 +16,6 @@ from treadle.cuda_cpp.lower.hierarchy import set_table
 from treadle.cuda_cpp.lower.inlining import run_body
 from treadle.cuda_cpp.lower.lifetimes import take
 from treadle.cuda_cpp.lower.objects import part_of, subscript
-from treadle.cuda_cpp.lower.operators import put
 from treadle.cuda_cpp.lower.overloads import resolve_overload
 from treadle.cuda_cpp.lower.recursion import call_recursive, calls_itself
 from treadle.cuda_cpp.lower.special_members import (

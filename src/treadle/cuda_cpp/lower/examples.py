@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from treadle.core.source import Span
+from treadle.cuda_cpp.lower.assignment import (
+    assign_pointer,
+)
 from treadle.cuda_cpp.lower.context import Context
-from treadle.cuda_cpp.lower.operators import assign_pointer
 from treadle.cuda_cpp.lower.pointers import ZERO, unit_of
 from treadle.cuda_cpp.lower.storage import (
     array_memory,

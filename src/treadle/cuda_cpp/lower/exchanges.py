@@ -6,11 +6,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from treadle.cuda_cpp.lower.arithmetic import constant
+from treadle.cuda_cpp.lower.assignment import (
+    assign,
+)
 from treadle.cuda_cpp.lower.builtin_calls import Handler, expect
 from treadle.cuda_cpp.lower.context import Context
 from treadle.cuda_cpp.lower.conversions import is_lvalue
 from treadle.cuda_cpp.lower.objects import load, subscript
-from treadle.cuda_cpp.lower.operators import assign
 from treadle.cuda_cpp.lower.pointers import ZERO, pointer_of
 from treadle.cuda_cpp.lower.storage import declare_object
 from treadle.cuda_cpp.lower.values import (

@@ -10,6 +10,11 @@ from treadle.core.source import Span
 from treadle.cuda_cpp.lower import allocation, builtin_names
 from treadle.cuda_cpp.lower.access import refuse_hidden, refuse_hidden_constructors
 from treadle.cuda_cpp.lower.arithmetic import constant
+from treadle.cuda_cpp.lower.assignment import (
+    assign,
+    operator_of_assignment,
+    stepped,
+)
 from treadle.cuda_cpp.lower.calls import (
     call,
     chosen_operator,
@@ -17,6 +22,9 @@ from treadle.cuda_cpp.lower.calls import (
     operator_call,
 )
 from treadle.cuda_cpp.lower.cast_rules import check_cast
+from treadle.cuda_cpp.lower.casts import (
+    explicit_cast,
+)
 from treadle.cuda_cpp.lower.class_deduction import deduced_class, placeholder
 from treadle.cuda_cpp.lower.classes import find_bits, find_field, has_field, is_const_field
 from treadle.cuda_cpp.lower.closures import (
@@ -34,7 +42,10 @@ from treadle.cuda_cpp.lower.conditionals import (
 from treadle.cuda_cpp.lower.constraints import concept_holds, is_concept, lower_requires
 from treadle.cuda_cpp.lower.constructors import construct
 from treadle.cuda_cpp.lower.context import ChosenOperator, Context, LowerAgain
-from treadle.cuda_cpp.lower.conversions import OBJECTS, explicit_cast, rvalue
+from treadle.cuda_cpp.lower.conversions import (
+    OBJECTS,
+    rvalue,
+)
 from treadle.cuda_cpp.lower.dispatch import (
     lower,
     type_of,
@@ -68,11 +79,8 @@ from treadle.cuda_cpp.lower.names import (
     scope_of,
 )
 from treadle.cuda_cpp.lower.operators import (
-    assign,
     binary,
     is_object_of_class,
-    operator_of_assignment,
-    stepped,
     unary,
 )
 from treadle.cuda_cpp.lower.overloads import takes_list

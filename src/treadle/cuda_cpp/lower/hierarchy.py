@@ -12,8 +12,13 @@ from collections.abc import Iterator
 from treadle.core.errors import CompileError
 from treadle.core.source import Span
 from treadle.cuda_cpp.lower.arithmetic import constant
+from treadle.cuda_cpp.lower.casts import (
+    without_const,
+)
 from treadle.cuda_cpp.lower.context import Context
-from treadle.cuda_cpp.lower.conversions import derives, without_const
+from treadle.cuda_cpp.lower.conversions import (
+    derives,
+)
 from treadle.cuda_cpp.lower.names import is_auto, resolve, resolved_parameter
 from treadle.cuda_cpp.lower.objects import store
 from treadle.cuda_cpp.lower.special_members import TABLE, is_polymorphic

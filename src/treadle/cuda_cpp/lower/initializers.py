@@ -7,15 +7,25 @@ from typing import Any
 
 from treadle.core.source import Span
 from treadle.cuda_cpp.lower.arithmetic import constant, folded, holds, zero_of
+from treadle.cuda_cpp.lower.assignment import (
+    initialize,
+)
+from treadle.cuda_cpp.lower.casts import (
+    explicit_cast,
+)
 from treadle.cuda_cpp.lower.classes import has_field
 from treadle.cuda_cpp.lower.conditionals import lower_place
 from treadle.cuda_cpp.lower.context import Context
-from treadle.cuda_cpp.lower.conversions import as_base, convert, derives, explicit_cast, rvalue
+from treadle.cuda_cpp.lower.conversions import (
+    as_base,
+    convert,
+    derives,
+    rvalue,
+)
 from treadle.cuda_cpp.lower.dispatch import lower, type_of
 from treadle.cuda_cpp.lower.evaluation_order import Operands, arguments, bind_reference
 from treadle.cuda_cpp.lower.lifetimes import temporary
 from treadle.cuda_cpp.lower.objects import part_of, store, subscript
-from treadle.cuda_cpp.lower.operators import initialize
 from treadle.cuda_cpp.lower.pointers import as_pointer_to, follow, moved, pointer_of
 from treadle.cuda_cpp.lower.special_members import (
     acts,

@@ -8,6 +8,11 @@ from typing import Any
 
 from treadle.core.source import Span
 from treadle.cuda_cpp.lower.arithmetic import constant, folded
+from treadle.cuda_cpp.lower.assignment import (
+    assign_pointer,
+    initialize,
+    put,
+)
 from treadle.cuda_cpp.lower.conditionals import lower_place
 from treadle.cuda_cpp.lower.context import (
     MOST_CALLS,
@@ -29,7 +34,6 @@ from treadle.cuda_cpp.lower.evaluation_order import bind_reference, with_fixed_p
 from treadle.cuda_cpp.lower.initializers import from_list
 from treadle.cuda_cpp.lower.lifetimes import begin, is_local, take, temporary
 from treadle.cuda_cpp.lower.names import is_const
-from treadle.cuda_cpp.lower.operators import assign_pointer, initialize, put
 from treadle.cuda_cpp.lower.pointers import address
 from treadle.cuda_cpp.lower.special_members import acts
 from treadle.cuda_cpp.lower.storage import declare_object, without_value

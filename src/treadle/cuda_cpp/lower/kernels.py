@@ -11,6 +11,9 @@ from treadle.core.source import Span
 from treadle.cuda_cpp import program as records
 from treadle.cuda_cpp.builtins.doubles import OF_PAIRS
 from treadle.cuda_cpp.lower.arithmetic import cast, constant, over, plus
+from treadle.cuda_cpp.lower.assignment import (
+    assign_pointer,
+)
 from treadle.cuda_cpp.lower.context import Context, Lowering, Returns, SlotKey, add_classes
 from treadle.cuda_cpp.lower.double_pairs import with_pairs
 from treadle.cuda_cpp.lower.functions import value_object
@@ -19,7 +22,6 @@ from treadle.cuda_cpp.lower.images import NO_SAMPLING, Image
 from treadle.cuda_cpp.lower.members import dereference
 from treadle.cuda_cpp.lower.names import is_const, resolve
 from treadle.cuda_cpp.lower.objects import subscript
-from treadle.cuda_cpp.lower.operators import assign_pointer
 from treadle.cuda_cpp.lower.parameter_values import remember, without_unread
 from treadle.cuda_cpp.lower.parameters import parameter_type
 from treadle.cuda_cpp.lower.pointers import ZERO, follow, unit_of

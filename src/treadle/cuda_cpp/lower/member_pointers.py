@@ -10,10 +10,18 @@ from typing import Any
 from treadle.core.source import Span
 from treadle.cuda_cpp.lower.access import refuse_hidden
 from treadle.cuda_cpp.lower.arithmetic import constant, folded
+from treadle.cuda_cpp.lower.casts import (
+    without_const,
+)
 from treadle.cuda_cpp.lower.choices import choose
 from treadle.cuda_cpp.lower.classes import find_bits, is_const_field, is_mutable
 from treadle.cuda_cpp.lower.context import Context
-from treadle.cuda_cpp.lower.conversions import OBJECTS, as_base, derives, rvalue, without_const
+from treadle.cuda_cpp.lower.conversions import (
+    OBJECTS,
+    as_base,
+    derives,
+    rvalue,
+)
 from treadle.cuda_cpp.lower.function_pointers import kept
 from treadle.cuda_cpp.lower.hierarchy import own_functions
 from treadle.cuda_cpp.lower.inlining import bind_result

@@ -10,9 +10,17 @@ from treadle.cuda_cpp.lower import builtin_names
 from treadle.cuda_cpp.lower.access import refuse_hidden
 from treadle.cuda_cpp.lower.arithmetic import constant, folded
 from treadle.cuda_cpp.lower.calls import call_operator, operator_call
+from treadle.cuda_cpp.lower.casts import (
+    without_const,
+)
 from treadle.cuda_cpp.lower.classes import find_bits, find_field, is_const_field, is_mutable
 from treadle.cuda_cpp.lower.context import Context
-from treadle.cuda_cpp.lower.conversions import as_base, convert, derives, integer, without_const
+from treadle.cuda_cpp.lower.conversions import (
+    as_base,
+    convert,
+    derives,
+    integer,
+)
 from treadle.cuda_cpp.lower.dispatch import lower
 from treadle.cuda_cpp.lower.evaluation_order import Operands, lower_to_block, second_operand
 from treadle.cuda_cpp.lower.names import (

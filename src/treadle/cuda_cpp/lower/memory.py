@@ -6,12 +6,14 @@ from collections.abc import Sequence
 from typing import Any
 
 from treadle.cuda_cpp.lower.arithmetic import cast, constant, folded
+from treadle.cuda_cpp.lower.assignment import (
+    assign,
+)
 from treadle.cuda_cpp.lower.builtin_calls import Handler, expect, number_argument
 from treadle.cuda_cpp.lower.choices import for_each_choice
 from treadle.cuda_cpp.lower.context import Context, NotPure
 from treadle.cuda_cpp.lower.conversions import convert, number, rvalue
 from treadle.cuda_cpp.lower.objects import load, refuse_const, refuse_constant
-from treadle.cuda_cpp.lower.operators import assign
 from treadle.cuda_cpp.lower.pointers import ZERO, as_index, as_pointer_to, follow, moved, pointer_of
 from treadle.cuda_cpp.lower.shared_addresses import keep_apart
 from treadle.cuda_cpp.lower.values import (

@@ -10,11 +10,11 @@ from typing import Any
 from treadle.core.errors import CompileError
 from treadle.core.source import Span
 from treadle.cuda_cpp.lower.alias_patterns import pattern_of
-from treadle.cuda_cpp.lower.ambiguity import equally_good, nearer
+from treadle.cuda_cpp.lower.ambiguity import equally_good
+from treadle.cuda_cpp.lower.candidates import best_candidate, is_method, takes_const
 from treadle.cuda_cpp.lower.constraints import (
     declare_example,
     satisfied,
-    stricter,
     why_unsatisfied,
 )
 from treadle.cuda_cpp.lower.context import Context
@@ -111,8 +111,8 @@ def resolve_overload(
         )
         raise (cx.wrong if certain else cx.error)(message, span)
     if receiver is not None and is_const_object(receiver):
-        for_const = [one for one in found if _takes_const(one)]
-        if not for_const and all(map(_is_method, found)):
+        for_const = [one for one in found if takes_const(one)]
+        if not for_const and all(map(is_method, found)):
             raise cx.wrong(
                 f"{name} is not a const function, and this object is const: declare it const, as "
                 f"in {name}(…) const",
@@ -121,7 +121,7 @@ def resolve_overload(
         found = for_const or found
     if receiver is not None:
         found = _for_category(cx, name, found, is_lvalue(receiver), span)
-    best = _best(cx, found, values)
+    best = best_candidate(cx, found, values)
     if (other := equally_good(best, found, values)) is not None:
         listed = sorted((best, other), key=lambda each: each.declaration.span.line)
         raise cx.wrong(
@@ -579,108 +579,6 @@ def _signature(chosen: Candidate) -> str:
 
 def _line(chosen: Candidate) -> int:
     return chosen.declaration.span.line
-
-
-def _best(cx: Context, found: list[Candidate], values: Sequence[Value]) -> Candidate:
-    """The best viable candidate: not worse than any other for all arguments, and better for one.
-    Otherwise the first by C++'s tie-breakers."""
-    best = found[0]
-    for other in found[1:]:
-        if _better(cx, other, best, values):
-            best = other
-    return best
-
-
-def _better(cx: Context, one: Candidate, other: Candidate, values: Sequence[Value]) -> bool:
-    pairs = list(zip(one.ranks, other.ranks, strict=False))
-    if any(a > b for a, b in pairs):
-        return any(a < b for a, b in pairs) and sum(one.ranks) < sum(other.ranks)
-    if any(a < b for a, b in pairs):
-        return True
-    signs = {nearer(*each) for each in zip(values, one.types, other.types, strict=False)}
-    if signs & {-1, 1} == {-1}:  # a nearer base, for example
-        return True
-    if signs & {-1, 1} == {1}:
-        return False
-    mine, theirs = _order(one), _order(other)
-    if mine[:3] == theirs[:3]:
-        order = stricter(cx, _constraint(one), _constraint(other))
-        if order:
-            return order > 0
-    return mine > theirs
-
-
-def _constraint(chosen: Candidate) -> tuple[Scope, tree.Expression | None]:
-    return chosen.scope, chosen.declaration.constraint
-
-
-def _is_method(chosen: Candidate) -> bool:
-    """Whether a function is called on an object, which it may change."""
-    name = chosen.declaration.name.text
-    return chosen.overload.owner is not None and not name.startswith(("~", "operator"))
-
-
-def _takes_const(chosen: Candidate) -> bool:
-    """Whether a function may be called on a const object."""
-    return (
-        chosen.declaration.const
-        or chosen.overload.owner is None
-        or "static" in chosen.declaration.specifiers
-    )
-
-
-def _order(chosen: Candidate) -> tuple[bool, int, bool, bool, bool, bool, bool, bool]:
-    """The tie-breakers: functions before templates, more specialized templates first, those without
-    parameter packs, definitions, then the ones for temporary objects, and for non-const objects,
-    whose references can be assigned to; `const T &` before a `T &&` that is the same."""
-    declaration = chosen.declaration
-    names = {one.name for one in declaration.template or ()}
-    special = _specificity(declaration.parameters, names)
-    constant = any(isinstance(type, Reference) and type.const for type in chosen.types)
-    moving = any(isinstance(type, Reference) and type.rvalue for type in chosen.types)
-    forwards = any(
-        isinstance(one.type, tree.ReferenceType) and one.type.rvalue and not type.rvalue
-        for one, type in zip(declaration.parameters, chosen.types, strict=False)
-        if isinstance(type, Reference)
-    )
-    defined = declaration.body is not None
-    own = not declaration.expanded
-    is_const = declaration.const
-    plain, fixed = not declaration.template, not forwards
-    return (plain, special, own, defined, moving, not constant, fixed, not is_const)
-
-
-def _specificity(parameters: Sequence[tree.Parameter], names: set[str]) -> int:
-    """How much of the parameters' types is written, not left to the template parameters `names`:
-    `const T *` more than `T *`, `A<A<T>>` more than `A<T>`, `A<2, T>` and `A<T, T>` more than
-    `A<T, U>`."""
-    mentioned: list[str] = []
-
-    def weight(written: Any) -> int:
-        match written:
-            case tree.ConstType(of):
-                return weight(of)
-            case tree.PointerType(to):
-                const = isinstance(to, tree.ConstType) and to.const
-                return _OF_PART + const + weight(to)
-            case tree.ReferenceType(to):
-                return weight(to)
-            case tree.ArrayType(of):
-                return _OF_PART + weight(of)
-            case tree.NamedType(name) | (tree.Name() as name):
-                if name.arguments:
-                    return _OF_PART + sum(map(weight, name.arguments))
-                if not name.scope and name.text in names:
-                    mentioned.append(name.text)
-                    return 0
-        return _FIXED
-
-    whole = sum(weight(one.type) for one in parameters)
-    return whole + len(mentioned) - len(set(mentioned))
-
-
-_FIXED = 4  # a type or number without template parameters: more than all const in a type
-_OF_PART = 16
 
 
 def specialized(cx: Context, chosen: Candidate, overloads: Sequence[Overload]) -> Candidate:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 import warnings
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,14 @@ from treadle.cuda_cpp.lower import builtin_names
 from treadle.cuda_cpp.lower.checking import Checked, checked
 from treadle.cuda_cpp.lower.constant_initializers import first_bytes
 from treadle.cuda_cpp.lower.context import Context, Facts, LowerAgain, Lowering
+from treadle.cuda_cpp.lower.declared import (
+    by_name,
+    declared_assertions,
+    declared_kernels,
+    declared_variables,
+    static_variables,
+    texture_references,
+)
 from treadle.cuda_cpp.lower.dispatch import static_assert
 from treadle.cuda_cpp.lower.guards import HEAP, MARKS, SPENT, TAKEN
 from treadle.cuda_cpp.lower.hierarchy import holds_table
@@ -44,11 +52,9 @@ from treadle.cuda_cpp.lower.template_arguments import bind_arguments, spelled
 from treadle.cuda_cpp.lower.tree_analysis import Reachable
 from treadle.cuda_cpp.lower.values import Candidate
 from treadle.cuda_cpp.lower.variables import (
-    is_constant_variable,
     is_table_of_texts,
     length_of,
     points_to_functions,
-    static_name,
 )
 from treadle.cuda_cpp.semantics.conflicts import conflicts
 from treadle.cuda_cpp.semantics.doubtful import doubtful
@@ -62,7 +68,6 @@ from treadle.cuda_cpp.semantics.redefinitions import redefinitions
 from treadle.cuda_cpp.semantics.scopes import (
     Functions,
     GlobalVariable,
-    Namespace,
     Overload,
     Scope,
     file_scope,
@@ -90,7 +95,6 @@ from treadle.cuda_cpp.source.predefined import DOUBLE_IS_FLOAT
 from treadle.cuda_cpp.source.preprocessor import OPEN_LITERAL, preprocess
 from treadle.cuda_cpp.syntax import tree
 from treadle.cuda_cpp.syntax.source_file import SourceFile
-from treadle.cuda_cpp.syntax.spelling import spell_argument, spell_type
 from treadle.cuda_cpp.syntax.translation_unit import parse, parse_template_argument
 from treadle.ir import nodes as n
 from treadle.ir import types as ir
@@ -99,14 +103,6 @@ from treadle.ir.signature import DeclaredParameter, DeclaredPointer, Signature
 
 _MOST_BYTES = 1 << 31  # of a variable
 _MOST_RUNS = 256  # of the lowering: each adds a fact about a variable
-
-
-@dataclass(frozen=True, slots=True)
-class _Kernel:
-    """A kernel's declaration, its scope, and the record of it."""
-
-    overload: Overload
-    template: records.KernelTemplate
 
 
 def read(
@@ -258,11 +254,11 @@ class Program:
         self._headers = source.unknown_headers
         self._number_types = types
         self._scope = file_scope(unit, types)
-        self._kernels = _by_name(_kernels(unit.declarations, self._scope))
-        self.kernels = {name: kernel.template for name, kernel in self._kernels.items()}
-        self._statics = _statics(unit, self._scope)
-        self._variables = dict(_variables(self._scope)) | self._statics
-        references = _texture_references(self._scope)
+        self.declared_kernels = by_name(declared_kernels(unit.declarations, self._scope))
+        self.kernels = {name: kernel.template for name, kernel in self.declared_kernels.items()}
+        self.static_variables = static_variables(unit, self._scope)
+        self.declared_variables = dict(declared_variables(self._scope)) | self.static_variables
+        references = texture_references(self._scope)
         self.references = {name: one.declaration.span for name, one in references}
         self._types: dict[str, CppType] = {}
         self.refused_symbols: dict[str, CompileError] = {}
@@ -276,7 +272,9 @@ class Program:
     @property
     def has_variables(self) -> bool:
         """Whether the user's file declares variables in device memory."""
-        return any(_is_of_user(one.declaration, self.file) for one in self._variables.values())
+        return any(
+            _is_of_user(one.declaration, self.file) for one in self.declared_variables.values()
+        )
 
     @property
     def notes(self) -> tuple[records.Note, ...]:
@@ -291,7 +289,7 @@ class Program:
         """Check each static_assert of the file; those that cannot be checked are noted."""
         cx = self._context()
         errors: list[CompileError] = []
-        for node, scope in _assertions(unit.declarations, self._scope):
+        for node, scope in declared_assertions(unit.declarations, self._scope):
             try:
                 with cx.in_scope(scope):
                     static_assert(cx, node)
@@ -322,7 +320,7 @@ class Program:
 
     def _symbols(self) -> dict[str, records.Symbol]:
         found: dict[str, records.Symbol] = {}
-        for name, entity in self._variables.items():
+        for name, entity in self.declared_variables.items():
             try:
                 if self._is_known(entity):
                     continue  # its values are known when a kernel is compiled
@@ -400,7 +398,7 @@ class Program:
 
     def instance(self, name: str, arguments: tuple[str, ...]) -> records.KernelInstance:
         """A kernel with its template arguments, each as C++ writes it."""
-        kernel = self._kernels[name]
+        kernel = self.declared_kernels[name]
         overload = kernel.overload
         declaration = overload.declaration
         cx = self._context()
@@ -431,14 +429,14 @@ class Program:
             if declaration.launch_bounds:
                 most = constant_integer(cx, declaration.launch_bounds[0], "__launch_bounds__")
         used = self._reachable.names_from(declaration, written)
-        named = [one for one in self._variables if _own_name(one) in used]
+        named = [one for one in self.declared_variables if _own_name(one) in used]
         for one in named:
-            if one in self.refused_symbols and one not in self._statics:
+            if one in self.refused_symbols and one not in self.static_variables:
                 raise self.refused_symbols[one]
         linked = tuple(one for one in named if one in self.linked)
         for one in linked:
             constant = self.linked[one].space == "constant"
-            entity = self._variables[one]
+            entity = self.declared_variables[one]
             found.layouts.append(
                 linked_variable(cx, found, one, self._types[one], constant, entity.declaration.span)
             )
@@ -478,7 +476,7 @@ class Program:
         """Whether any kernel allocates memory."""
         return any(
             HEAP in self._reachable.names_from(one.overload.declaration)
-            for one in self._kernels.values()
+            for one in self.declared_kernels.values()
         )
 
     def _lasting(self, to: CppType, of_file: bool) -> tuple[str, ...]:
@@ -589,29 +587,6 @@ def _refuse_endless(lowering: Lowering) -> None:
             ) from None
 
 
-# --- what a file declares ------------------------------------------------------------------------
-
-
-def _kernels(declarations: tuple[tree.Declaration, ...], scope: Scope) -> Any:
-    for one in declarations:
-        if isinstance(one, tree.NamespaceDeclaration) and one.alias is None:
-            inner = scope
-            if one.name:
-                found = scope.own(one.name)
-                if not isinstance(found, Namespace):
-                    raise CompileError(f"{one.name} is a namespace and something else", one.span)
-                inner = found.scope
-            yield from _kernels(one.members, inner)
-        elif (
-            isinstance(one, tree.FunctionDeclaration)
-            and "global" in one.specifiers
-            and one.body is not None
-            and not one.specialization
-        ):
-            name = scope.qualified(one.name.text)
-            yield _Kernel(Overload(one, scope), _template_record(name, one))
-
-
 def _as_enum(cx: Context, argument: Any, parameter: tree.TemplateParameter) -> Any:
     """A template argument; a number for a parameter of an enum as its enumerator."""
     if not isinstance(argument, tree.IntegerLiteral) or not isinstance(
@@ -639,77 +614,11 @@ def _specialized(cx: Context, kernel: Overload, scope: Scope) -> tuple[Overload,
     return found.overload, found.scope
 
 
-def _by_name(kernels: Iterable[_Kernel]) -> dict[str, _Kernel]:
-    """The kernels by name. If several have the same one, the types of their parameters follow it,
-    and if these are the same, too, the template parameters come before."""
-    groups: dict[str, list[_Kernel]] = {}
-    for kernel in kernels:
-        groups.setdefault(kernel.template.name, []).append(kernel)
-    found: dict[str, _Kernel] = {}
-    for name, group in groups.items():
-        for kernel in group:
-            if len(group) == 1:
-                found[name] = kernel
-                continue
-            record = kernel.template
-            types = f"({', '.join(one.type for one in record.parameters)})"
-            full = name + types
-            if full in found:
-                full = f"{name}<{', '.join(one.name for one in record.template)}>{types}"
-            found[full] = replace(kernel, template=replace(record, name=full))
-    return found
-
-
-def _assertions(
-    declarations: tuple[tree.Declaration, ...], scope: Scope
-) -> Iterator[tuple[tree.StaticAssert, Scope]]:
-    """The static_asserts at namespace scope, with their scopes."""
-    for one in declarations:
-        if isinstance(one, tree.StaticAssert):
-            yield one, scope
-        elif isinstance(one, tree.NamespaceDeclaration) and one.alias is None:
-            found = scope.own(one.name) if one.name else None
-            inner = found.scope if isinstance(found, Namespace) else scope
-            yield from _assertions(one.members, inner)
-
-
 def _records_of(lowering: Lowering) -> tuple[records.Note, ...]:
     return tuple(
         records.Note(one.kind, one.construct, one.reason, one.span)  # type: ignore[arg-type]
         for one in lowering.notes
     )
-
-
-def _template_record(name: str, one: tree.FunctionDeclaration) -> records.KernelTemplate:
-    parameters = tuple(records.WrittenParameter(p.name, spell_type(p.type)) for p in one.parameters)
-    template = tuple(
-        records.TemplateParameter(
-            p.name,
-            "type" if p.kind == "type" else "value",
-            "" if p.type is None else spell_type(p.type),
-            None if p.default is None else spell_argument(p.default),
-            p.pack,
-        )
-        for p in one.template or ()
-    )
-    return records.KernelTemplate(name, one.span, parameters, template)
-
-
-def _variables(scope: Scope) -> Any:
-    for name, entity in scope.names.items():
-        if isinstance(entity, Namespace) and not name.startswith("<"):
-            yield from _variables(entity.scope)
-        elif isinstance(entity, GlobalVariable) and _is_of_device(entity.declaration):
-            yield scope.qualified(name), entity
-
-
-def _statics(unit: tree.TranslationUnit, scope: Scope) -> dict[str, GlobalVariable]:
-    """The static variables of functions, which last as variables of the file do."""
-    return {
-        static_name(one): GlobalVariable(one, scope)
-        for one in unit.statics
-        if "shared" not in one.specifiers and not is_constant_variable(one)
-    }
 
 
 def _is_null(initializer: Any) -> bool:
@@ -730,21 +639,6 @@ def _is_of_user(one: tree.VariableDeclaration, file: str) -> bool:
 def _own_name(symbol: str) -> str:
     """The name of a variable in its scope."""
     return symbol.rpartition("::")[2].partition(".")[0]
-
-
-def _texture_references(scope: Scope) -> Iterator[tuple[str, GlobalVariable]]:
-    for name, entity in scope.names.items():
-        if isinstance(entity, Namespace) and not name.startswith("<"):
-            yield from _texture_references(entity.scope)
-        elif isinstance(entity, GlobalVariable):
-            written = entity.declaration.type
-            if isinstance(written, tree.NamedType) and written.name.text == "texture":
-                yield scope.qualified(name), entity
-
-
-def _is_of_device(declaration: tree.VariableDeclaration) -> bool:
-    in_memory = declaration.specifiers & {"constant", "device", "managed"}
-    return bool(in_memory) and not declaration.template
 
 
 def _shape(type: CppType) -> tuple[int, ...]:

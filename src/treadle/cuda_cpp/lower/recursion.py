@@ -17,6 +17,11 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from treadle.core.source import Span
+from treadle.cuda_cpp.lower.assignment import (
+    assign_pointer,
+    initialize,
+    put,
+)
 from treadle.cuda_cpp.lower.closures import keeps_captures
 from treadle.cuda_cpp.lower.context import Context, NotPure, Returns
 from treadle.cuda_cpp.lower.conversions import binds_directly, convert
@@ -27,7 +32,6 @@ from treadle.cuda_cpp.lower.inlining import (
 )
 from treadle.cuda_cpp.lower.lifetimes import temporary
 from treadle.cuda_cpp.lower.names import is_const
-from treadle.cuda_cpp.lower.operators import assign_pointer, initialize, put
 from treadle.cuda_cpp.lower.pointers import (
     ZERO,
     address,

@@ -18,8 +18,10 @@ from treadle.core.source import Span
 from treadle.cuda_cpp.lower.address_numbers import address_as_number
 from treadle.cuda_cpp.lower.arithmetic import cast, constant, is_constant, plus
 from treadle.cuda_cpp.lower.builtin_calls import Handler, expect, number_argument
+from treadle.cuda_cpp.lower.casts import (
+    explicit_cast,
+)
 from treadle.cuda_cpp.lower.context import Context, NotPure
-from treadle.cuda_cpp.lower.conversions import explicit_cast
 from treadle.cuda_cpp.lower.pointers import in_steps_of, pointer_of
 from treadle.cuda_cpp.lower.storage import array_memory, new_memory
 from treadle.cuda_cpp.lower.values import (

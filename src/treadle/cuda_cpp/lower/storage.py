@@ -8,11 +8,14 @@ from typing import Any
 
 from treadle.core.source import Span
 from treadle.cuda_cpp.lower.arithmetic import constant, plus, times
+from treadle.cuda_cpp.lower.assignment import (
+    assign_pointer,
+    keep,
+)
 from treadle.cuda_cpp.lower.context import Context, completed
 from treadle.cuda_cpp.lower.conversions import convert, rvalue
 from treadle.cuda_cpp.lower.names import refuse_void
 from treadle.cuda_cpp.lower.objects import copy_object, store, subscript
-from treadle.cuda_cpp.lower.operators import assign_pointer, keep
 from treadle.cuda_cpp.lower.pointers import (
     MOST_ITEMS,
     ZERO,

@@ -7,8 +7,15 @@ from typing import Any
 
 from treadle.core.source import Span
 from treadle.cuda_cpp.lower.arithmetic import constant, folded
+from treadle.cuda_cpp.lower.casts import (
+    explicit_cast,
+)
 from treadle.cuda_cpp.lower.context import Context
-from treadle.cuda_cpp.lower.conversions import explicit_cast, number, number_as, promoted
+from treadle.cuda_cpp.lower.conversions import (
+    number,
+    number_as,
+    promoted,
+)
 from treadle.cuda_cpp.lower.dispatch import lower
 from treadle.cuda_cpp.lower.duffs_device import flattened, without_cases_in_loop
 from treadle.cuda_cpp.lower.lifetimes import whole_condition

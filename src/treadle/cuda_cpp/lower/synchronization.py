@@ -7,10 +7,12 @@ from collections.abc import Sequence
 from typing import Literal
 
 from treadle.cuda_cpp.lower.arithmetic import cast, constant, folded
+from treadle.cuda_cpp.lower.assignment import (
+    assign,
+)
 from treadle.cuda_cpp.lower.builtin_calls import Handler, expect, number_argument
 from treadle.cuda_cpp.lower.context import Context, NotPure
 from treadle.cuda_cpp.lower.conversions import condition, promoted, rvalue, underlying
-from treadle.cuda_cpp.lower.operators import assign
 from treadle.cuda_cpp.lower.pointers import follow, pointer_of
 from treadle.cuda_cpp.lower.storage import new_memory
 from treadle.cuda_cpp.lower.values import Rvalue, Value, VoidValue, describe

@@ -9,9 +9,15 @@ from typing import NamedTuple
 
 from treadle.core.source import Span
 from treadle.cuda_cpp.lower.arithmetic import constant
+from treadle.cuda_cpp.lower.casts import (
+    explicit_cast,
+)
 from treadle.cuda_cpp.lower.choices import for_each_choice
 from treadle.cuda_cpp.lower.context import Context
-from treadle.cuda_cpp.lower.conversions import as_base, derives, explicit_cast
+from treadle.cuda_cpp.lower.conversions import (
+    as_base,
+    derives,
+)
 from treadle.cuda_cpp.lower.function_pointers import kept
 from treadle.cuda_cpp.lower.functions import call_function, with_defaults
 from treadle.cuda_cpp.lower.hierarchy import (
