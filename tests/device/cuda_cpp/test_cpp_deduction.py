@@ -408,6 +408,36 @@ out[k++] = t(n); out[k++] = t(c); out[k++] = t(4); out[k++] = u('a');
 out[k++] = u((unsigned char)1); out[k++] = u(true); out[k++] = u(1u);
         """,
     ),
+    "classes among many overloads": (
+        """
+struct A { int x; }; struct B : A {}; struct C { int x; __device__ C(int v) : x(v) {} };
+struct D { int x; __device__ operator A() const { return {x + 10}; } };
+struct N { int x; __device__ operator int() const { return x + 20; } }; struct E;
+struct U { int x; __device__ static int later(const E &e); __device__ static int later(U) {
+return 1; } }; struct E { int x; U u; }; __device__ int U::later(const E &e) { return e.x; }
+template <class T, int M> struct V { T x; }; template <class T> struct W { T x;
+__device__ operator V<T, 2>() const { return {x + T(30)}; } };
+__device__ int f(A a) { return 100 + a.x; } __device__ int f(C c, int) { return 200 + c.x; }
+__device__ int f(const E &e) { return 300 + e.x; } __device__ int f(U u, A = A{1}) { return 400; }
+__device__ int f(int *p) { return 500 + *p; } __device__ int f(bool, A) { return 600; }
+__device__ int f(A, double d) { return 700 + d; } __device__ int f(int, ...) { return 800; }
+template <class T> __device__ int f(V<T, 1> v) { return 900 + v.x; }
+template <class T> __device__ int f(V<T, 2> v) { return 1000 + v.x; }
+template <class T, int M> __device__ int f(V<T, M> v, T) { return 1100 + M; }
+template <class T> __device__ int f(W<T> v, int) { return 1200 + v.x; }
+template <class T> __device__ int g(V<T, 2> v) { return v.x; } __device__ int g(A) { return 1; }
+__device__ A operator+(A a, A b) { return {a.x + b.x}; } __device__ int operator+(U, A) {
+return 2; } __device__ int operator+(int, U) { return 3; }
+        """,
+        """
+A a{n}; B b; b.x = 4; C c(5); D d{6}; N i{7}; E e{8}; U u{9}; V<int, 1> v{1}; V<float, 2> w{2};
+V<int, 3> z{3}; W<int> y{4}; out[k++] = f(a); out[k++] = f(b); out[k++] = f(d); out[k++] = f(c, 1);
+out[k++] = f(5, 1); out[k++] = f(e); out[k++] = f(u); out[k++] = f(u, d); out[k++] = f(&k) - k;
+out[k++] = f(b, 2); out[k++] = f(true, a); out[k++] = f(i); out[k++] = f(v); out[k++] = f(w);
+out[k++] = f(z, 1); out[k++] = f(y, 2); out[k++] = g<int>(y); out[k++] = U::later(e);
+out[k++] = U::later(u); out[k++] = (a + b).x; out[k++] = u + d; out[k++] = i + u; out[k++] = i + 1;
+        """,
+    ),
     "designated": (
         """
 struct A { int x = 7, y = 8; float z; }; struct B { A a; int b[3]; };

@@ -115,14 +115,15 @@ def call(cx: Context, node: tree.Call) -> Value:
         values = operands.emit(cx)
         return builtin_names.call_with(cx, function.name, values, node, function.arguments)
     values = operands.values
-    found, _ = viable(cx, function.overloads, values, function.arguments, span)
-    if not found and builtin_names.is_function(function.name):  # another overload is built in
+    fits = viable(cx, function.overloads, values, function.arguments, span)
+    if not fits[0] and builtin_names.is_function(function.name):  # another overload is built in
         if cx.is_in_template():  # a template that is checked by itself: it may be one of these
             raise cx.error(f"which {function.name} is called is not known here", span)
         return builtin_names.call_with(cx, function.name, operands.emit(cx), node)
     chosen = resolve_overload(
-        cx, function.name, function.overloads, values, function.arguments, span, function.receiver
-    )
+        cx, function.name, function.overloads, values, function.arguments, span,
+        function.receiver, fits,
+    )  # fmt: skip
     if "consteval" in chosen.declaration.specifiers and cx.checks_all():
         _refuse_run_time_arguments(cx, chosen, node)
     receiver = _receiver(cx, function, operands)
@@ -417,7 +418,7 @@ def chosen_operator(
                 found = [one for one in found if _referred(one.types[0]) in (owner, given)]
     if found:
         methods = [one.overload for one in found]
-        chosen = resolve_overload(cx, name, methods, values[1:], None, span, values[0])
+        chosen = resolve_overload(cx, name, methods, values[1:], None, span, values[0], (found, []))
         if chosen.declaration.note == "defaulted":
             return None
         return Operator(chosen, True)
@@ -432,7 +433,8 @@ def chosen_operator(
         overloads = [one.overload for one in candidates]
     if not candidates:
         return None
-    return Operator(resolve_overload(cx, name, overloads, values, None, span), False)
+    chosen = resolve_overload(cx, name, overloads, values, None, span, None, (candidates, []))
+    return Operator(chosen, False)
 
 
 def no_operator(cx: Context, op: str, values: Sequence[Value], span: Span) -> str:

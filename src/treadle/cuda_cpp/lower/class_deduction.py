@@ -50,7 +50,8 @@ def deduced_class(cx: Context, entity: DeclaredType, initializer: Any, span: Spa
     finally:
         cx.lowering.unevaluated -= 1
     overloads = [*_guides(entity), *_implicit_guides(cx, entity, len(items))]
-    if not viable(cx, overloads, values, None, span)[0]:
+    fits = viable(cx, overloads, values, None, span)
+    if not fits[0]:
         first = next(
             (one.name for one in template.template or () if one.default is None), "of the class"
         )
@@ -59,7 +60,7 @@ def deduced_class(cx: Context, entity: DeclaredType, initializer: Any, span: Spa
             f"write {template.name}<…>",
             span,
         )
-    chosen = resolve_overload(cx, template.name, overloads, values, None, span)
+    chosen = resolve_overload(cx, template.name, overloads, values, None, span, asked=fits)
     made = result_type(cx, chosen)
     assert isinstance(made, ClassType)
     return made

@@ -138,9 +138,10 @@ def constructed_from(
         return [type.element] * len(values)
     if isinstance(type, ClassType) and has_constructors(type) and type != DIM3:
         overloads = callable_constructors(type)
-        found, _ = viable(cx, overloads, values, None, cx.span)
-        if found:
-            return resolve_overload(cx, type.name, overloads, values, None, cx.span).types
+        fits = viable(cx, overloads, values, None, cx.span)
+        if fits[0]:
+            chosen = resolve_overload(cx, type.name, overloads, values, None, cx.span, asked=fits)
+            return chosen.types
     return ()
 
 

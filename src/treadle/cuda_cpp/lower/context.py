@@ -269,6 +269,7 @@ class Lowering:
     hierarchy: tuple[list[ClassType], bool] | None = None  # of the file (`hierarchy.py`)
     classes: dict[Any, Any] = field(default_factory=dict)  # instances of classes
     instances: dict[Any, Any] = field(default_factory=dict)  # of class templates, by arguments
+    signatures: dict[Any, Any] = field(default_factory=dict)  # of functions (`screening.py`)
     incomplete: dict[str, Any] = field(default_factory=dict)  # keys of classes, by name
     # The classes in the types of the file's variables, which were made before this lowering.
     of_variables: dict[str, ClassType] = field(default_factory=dict)

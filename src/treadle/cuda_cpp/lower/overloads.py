@@ -47,6 +47,7 @@ from treadle.cuda_cpp.lower.packs import (
     packs_of,
 )
 from treadle.cuda_cpp.lower.pointers import example_of
+from treadle.cuda_cpp.lower.screening import given_of, signature_of
 from treadle.cuda_cpp.lower.special_members import (
     callable_constructors,
     is_initializer_list,
@@ -98,9 +99,11 @@ def resolve_overload(
     explicit: Sequence[Any] | None,
     span: Span,
     receiver: Value | None = None,
+    asked: Viable | None = None,
 ) -> Candidate:
-    """The best viable function. CompileError lists the candidates if there is none."""
-    found, reasons = viable(cx, overloads, values, explicit, span)
+    """The best viable function. CompileError lists the candidates if there is none. `asked` is what
+    `viable` found, if it was asked before."""
+    found, reasons = asked or viable(cx, overloads, values, explicit, span)
     if not found:
         against = reasons_against(cx, overloads, values, explicit, span)
         message = none_fits(f"function {name}", overloads, values, against)
@@ -186,77 +189,48 @@ def _takes_category(declaration: tree.FunctionDeclaration, lvalue: bool) -> bool
     return True
 
 
+Viable = tuple[list[Candidate], list[CompileError]]
+
+
 def viable(
     cx: Context,
     overloads: Sequence[Overload],
     values: Sequence[Value],
     explicit: Sequence[Any] | None,
     span: Span,
-) -> tuple[list[Candidate], list[CompileError]]:
+) -> Viable:
     """The viable functions for these arguments, and the reasons why others are not viable."""
     found: list[Candidate] = []
     reasons: list[CompileError] = []
+    several = len(overloads) > 1
+    given = [given_of(value) for value in values] if several else ()
     for overload in overloads:
-        if overload.declaration.specialization and len(overloads) > 1:
+        declaration = overload.declaration
+        if several and declaration.specialization:
             continue
-        if len(overloads) > _MANY and _is_of_another_template(overload, values):
+        if not _takes_count(declaration, len(values)):
             continue
         try:
+            # With explicit arguments, those of a template may be converted.
+            if several and not explicit and signature_of(cx, overload).refuses(given):
+                continue
             chosen = _candidate(cx, overload, values, explicit, span)
         except CompileError as error:
             reasons.append(error)
             continue
-        if chosen is not None and not (len(overloads) > 1 and _loses_const(chosen, values)):
+        if chosen is not None and not (several and _loses_const(chosen, values)):
             found.append(chosen)
     return found, reasons
 
 
-_MANY = 8  # overloads, of which most differ in the templates of their parameters
-
-
-def _is_of_another_template(overload: Overload, values: Sequence[Value]) -> bool:
-    """Whether nothing can be deduced, since a parameter is an instance of another class template
-    than its argument, or of the same one with another number: the quick test for libraries with
-    dozens of operators."""
-    declaration = overload.declaration
-    names = {one.name for one in declaration.template or ()}
-    if not names:
-        return False
-    for parameter, value in zip(declaration.parameters, values, strict=False):
-        written = parameter.type
-        while isinstance(written, (tree.ReferenceType, tree.ConstType)):
-            written = written.to if isinstance(written, tree.ReferenceType) else written.of
-        name = written.name if isinstance(written, tree.NamedType) else None
-        if name is None or not name.arguments or name.scope or name.text in names:
-            continue
-        type = getattr(value, "type", None)
-        if not isinstance(type, ClassType) or type.bases or type.scope is None:
-            continue
-        if not any(_plain_name(one) in names for one in name.arguments):
-            continue  # it may be converted
-        entity = overload.scope.find(name.text)
-        if not isinstance(entity, DeclaredType):
-            continue
-        template = entity.declaration
-        if not isinstance(template, tree.StructDeclaration):
-            continue  # an alias
-        if template is not type.template:
-            if template.name != getattr(type.template, "name", ""):
-                return True
-            continue
-        bound = type.scope.parent.names.get("<instance>", ())
-        for one, argument in zip(name.arguments, bound, strict=False):
-            if isinstance(one, tree.PackExpansion):
-                break
-            if isinstance(one, tree.IntegerLiteral) and one.value != argument_key(argument)[0]:
-                return True
-    return False
-
-
-def _plain_name(argument: Any) -> str:
-    """The name that a template argument consists of, "" for others."""
-    name = argument.name if isinstance(argument, tree.NamedType) else argument
-    return name.text if isinstance(name, tree.Name) and name.arguments is None else ""
+def _takes_count(declaration: tree.FunctionDeclaration, given: int) -> bool:
+    """Whether a function takes so many arguments; one with packs may."""
+    parameters = declaration.parameters
+    if given == len(parameters) or packs_of(declaration):
+        return True
+    if given > len(parameters):
+        return declaration.variadic
+    return all(one.default is not None for one in parameters[given:])
 
 
 def _loses_const(chosen: Candidate, values: Sequence[Value]) -> bool:
@@ -312,26 +286,31 @@ def _ranked(
         counts = _pack_counts(cx, declaration, packs, values, explicit or ())
         declaration = expanded(cx, declaration, counts)
         overload = replace(overload, declaration=declaration)
-    parameters = declaration.parameters
-    if len(values) > len(parameters) and not declaration.variadic:
+    if not _takes_count(declaration, len(values)):
         return None
-    if any(one.default is None for one in parameters[len(values) :]):
-        return None
-    scope = overload.scope
+    scope, types = overload.scope, None
     if declaration.template:
         scope = _deduced(cx, overload, values, explicit or (), span)
-    with cx.in_scope(scope):
-        types = tuple(resolved_parameter(cx, one.type) for one in parameters)
-        if declaration.template and _may_fail(declaration.result):
-            result_type(cx, Candidate(overload, scope, types))
-        inner = _with_examples(cx, declaration, scope, types)
-        if not satisfied(cx, inner, declaration.constraint):
-            why = why_unsatisfied(cx, inner, declaration.constraint) if explain else ""
-            raise cx.wrong(unsatisfied(declaration.name.text) + why, span)
-    ranks = tuple(_rank(cx, value, type) for value, type in zip(values, types, strict=False))
+    else:
+        types = signature_of(cx, overload).types
+    if types is None or declaration.constraint is not None:
+        with cx.in_scope(scope):
+            if types is None:
+                types = tuple(resolved_parameter(cx, one.type) for one in declaration.parameters)
+            if declaration.template and _may_fail(declaration.result):
+                result_type(cx, Candidate(overload, scope, types))
+            inner = _with_examples(cx, declaration, scope, types)
+            if not satisfied(cx, inner, declaration.constraint):
+                why = why_unsatisfied(cx, inner, declaration.constraint) if explain else ""
+                raise cx.wrong(unsatisfied(declaration.name.text) + why, span)
+    ranks: list[int] = []
+    for value, type in zip(values, types, strict=False):
+        ranks.append(_rank(cx, value, type))
+        if ranks[-1] == IMPOSSIBLE and not explain:
+            break
     # What `...` takes is the worst of conversions: any other function is better.
-    ranks += (ELLIPSIS,) * (len(values) - len(ranks))
-    return Candidate(overload, scope, types, ranks)
+    ranks += [ELLIPSIS] * (len(values) - len(ranks))
+    return Candidate(overload, scope, types, tuple(ranks))
 
 
 def _with_examples(
