@@ -1,5 +1,6 @@
 """Gradients of collectives, and collectives in compiled functions, beside formulas."""
 
+import contextlib
 import json
 import pathlib
 import tempfile
@@ -113,6 +114,35 @@ def compiled(seed):
     close(x, known, "graph")
 
 
+def uneven(seed):
+    """A function that one rank replays and others run in Python: they count the same operations,
+    and what they tell each other ends a recording."""
+    rank, size = dist.rank(), dist.size()
+
+    @td.compile
+    def step(x):
+        total = dist.all_reduce(x)
+        if rank:
+            total.tolist()
+        dist.all_gather(total)
+        return total + 1
+
+    for k in range(4):
+        close(step(td.full(3, float(k), dtype=td.float64)), size * k + 1.0, "uneven")
+    group = dist.new_group([*range(size)])
+
+    @td.compile
+    def halved(x):
+        half = dist.all_reduce(x, group=dist.new_group([[0], [*range(1, size)]])) / 2
+        return dist.all_reduce(half, group=group)
+
+    for k in range(3):
+        close(halved(td.full(2, float(k), dtype=td.float64)), k * (1 + (size - 1) ** 2) / 2, "new")
+    with contextlib.suppress(td.errors.LaunchError), td.Graph().capture():
+        dist.new_group([0])
+        raise AssertionError("what ranks tell each other was captured")
+
+
 def traces(seed):
     """One trace of all ranks, in whose clock an operation ends on no rank before all have begun."""
     rank, size = dist.rank(), dist.size()
@@ -128,19 +158,42 @@ def traces(seed):
             return
         events = json.loads(path.read_text())["traceEvents"]
     names = {each["pid"]: each["args"]["name"] for each in events if each["name"] == "process_name"}
+    over_mpi = dist.backend() == "mpi"
     for each in range(size):
-        kinds = {f"rank {each}: {kind}" for kind in ("host", "cpu", "communication")}
-        assert kinds <= {*names.values()}, names
-    spans = {}
-    for each in events:
-        if each["ph"] == "X" and each["cat"] == "communication" and "wait" not in each["name"]:
-            spans.setdefault(each["args"]["number"], []).append(each)
+        kinds = ("host", td.default_device().id, *["communication"][:over_mpi])
+        assert {f"rank {each}: {kind}" for kind in kinds} <= {*names.values()}, names
+    spans = spans_of_mpi(events) if over_mpi else spans_of_nccl(events)
     assert len(spans) == 4
+    assert {each["name"] for each in spans[min(spans)]} == {"all_reduce (sum) of float32[3]"}
     for found in spans.values():
         assert len(found) == size
         last_begin = max(each["ts"] for each in found)
         # Half the time of a question for the store's clock is long where the machine is busy.
         assert last_begin <= min(each["ts"] + each["dur"] for each in found) + 50e3  # microseconds
+
+
+def spans_of_mpi(events):
+    """What was under way, by the operations' numbers: tracks of their own."""
+    spans = {}
+    for each in events:
+        if each["ph"] == "X" and each["cat"] == "communication" and "wait" not in each["name"]:
+            spans.setdefault(each["args"]["number"], []).append(each)
+    return spans
+
+
+def spans_of_nccl(events):
+    """The same: the work of a stream of each device, which does one operation after another."""
+    named = [each for each in events if each["name"] == "thread_name"]
+    tracks = [
+        (each["pid"], each["tid"]) for each in named if each["args"]["name"] == "communication"
+    ]
+    assert len(tracks) == dist.size(), named
+    spans = {}
+    for track in tracks:
+        own = [each for each in events if each["ph"] == "X" and (each["pid"], each["tid"]) == track]
+        for number, each in enumerate(sorted(own, key=lambda each: each["ts"])):
+            spans.setdefault(number, []).append(each)
+    return spans
 
 
 def unordered():

@@ -1,8 +1,8 @@
 """Run by `treadle launch` on some number of ranks: the checks of this folder."""
 
-import os
 import sys
 
+import beginning
 import derived
 import drawn
 import grouped
@@ -14,15 +14,14 @@ import treadle as td
 from treadle import distributed as dist
 
 device, seed, count, *parts = sys.argv[1:]
-if device.startswith("cuda"):  # several ranks on one card, which NCCL takes for several hosts
-    os.environ["NCCL_HOSTID"] = os.environ["RANK"]
-dist.init()
+beginning.init()
 assert td.default_device().id.startswith(device), td.default_device().id
 drawn.run(int(seed), int(count))
 derived.refused()
 derived.unordered()
 CHECKS = {
-    "gradients": derived.gradients, "compiled": derived.compiled, "training": trained.runs,
+    "gradients": derived.gradients, "compiled": derived.compiled, "uneven": derived.uneven,
+    "training": trained.runs,
     "unused": trained.unused_and_buffers, "changed": trained.changed, "samplers": trained.samplers,
     "sharded": sharded_cases.run, "programs": sharded.programs, "traces": derived.traces,
     "groups": grouped.groups, "messages": grouped.messages, "bad groups": grouped.refused,

@@ -1,9 +1,9 @@
 """Run by `treadle launch`: layers whose work is shared out among ranks."""
 
-import os
 import sys
 from functools import partial
 
+import beginning
 import divided
 import normed
 import piped
@@ -11,9 +11,7 @@ import piped
 from treadle import distributed as dist
 
 seed, *parts = sys.argv[1:]
-if "NCCL_SOCKET_IFNAME" in os.environ:  # several ranks on one card, which NCCL takes for hosts
-    os.environ["NCCL_HOSTID"] = os.environ["RANK"]
-dist.init()
+beginning.init()
 CHECKS = {
     "divided": divided.light,
     "all divided": divided.full,

@@ -2,7 +2,8 @@
 stream runs them at once. `everything.py` does the rest.
 
 This shows which call of NCCL each collective makes, with which counts and addresses; that NCCL and
-CUDA's streams do what they say is for a card.
+CUDA's streams do what they say is for a card. In a capture a call is recorded, as there: a replay
+makes it again, without what the host does in the program.
 """
 
 import contextlib
@@ -136,6 +137,7 @@ type(cpu.handle).current = lambda self: contextlib.nullcontext()
 stream.Stream.call_library = lambda self, name, work, reads, writes: self.call_host(
     lambda: work(0), [*reads, *writes]
 )
+stream.Stream.at_submission = lambda self, work: self.call_host(work, ())
 group._choices = lambda *others: ("nccl", cpu)
 os.environ["NCCL_HOSTID"] = str(RANKS.rank)
 
@@ -143,6 +145,9 @@ td.distributed.init = partial(group.init, check=True)
 
 import derived  # noqa: E402
 import everything  # noqa: E402, F401
+import piped  # noqa: E402
+
+piped.pipeline(int(sys.argv[2]), is_full=False)
 
 error = derived.raised(lambda: td.distributed.all_reduce(td.ones(2, device="numpy")))
 assert "is on numpy, and nccl moves data of this rank's device, cpu" in str(error), error

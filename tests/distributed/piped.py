@@ -75,8 +75,9 @@ def pipeline(seed, is_full):
         step = pipe.forward_backward
         known.zero_grad()
         # 13 rows are parts of 3 and 2.
-        for number, rows in enumerate([13, 13, 12, 13, 13] if is_full else [10, 10]):
-            if number == 3:
+        # A compiled first batch is one whose shapes the stages tell each other.
+        for number, rows in enumerate([13, 13, 12, 13, 13] if is_full else [10, 10, 10]):
+            if number == (3 if is_full else 0):
                 step = td.compile(pipe.forward_backward)
             x, y = (random.normal(size=(rows, n)) for n in (3, 2))
             loss = mse(known(td.asarray(x)), td.asarray(y), reduction=reduction)
@@ -84,7 +85,7 @@ def pipeline(seed, is_full):
             close(step(td.asarray(x), td.asarray(y)), loss.numpy(), "pipeline: loss")
             check(stage, known.stages[place], "pipeline")
             norms(pipe.parameters(), known)
-            if number < 3:
+            if is_full and number < 3:
                 assert stage.most <= min(count - place, microbatches), (place, stage.most)
         x = td.asarray(random.normal(size=(7, 3)))
         found = pipe(x)

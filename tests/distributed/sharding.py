@@ -420,7 +420,9 @@ def same(found, wanted):
 
 
 def main(device, seed, folder, parts):
-    dist.init()
+    import beginning  # beside this script, where it is run as one
+
+    beginning.init()
     assert td.default_device().id.startswith(device), td.default_device().id
     checks = {
         "training": lambda: training(seed), "short": lambda: short(seed),

@@ -22,12 +22,12 @@ from treadle.distributed.launching import Launch, Shown, run
 HERE = Path(__file__).parent
 
 
-def launched(count, script, *arguments, device="cpu"):
+def launched(count, script, *arguments, device="cpu", backend="mpi", variables=()):
     """What `treadle launch` gives: its status, and what it prints."""
     out, err = io.StringIO(), io.StringIO()
     launch = Launch(
-        count, [str(HERE / script), *map(str, arguments)], "mpi",
-        variables={"TREADLE_DEVICE": device},
+        count, [str(HERE / script), *map(str, arguments)], backend,
+        variables={"TREADLE_DEVICE": device, **dict(variables)},
     )  # fmt: skip
     status = run(launch, lambda line: err.write(f"treadle: {line}\n"), Shown(out, err))
     return subprocess.CompletedProcess(script, status, out.getvalue(), err.getvalue())
@@ -40,7 +40,7 @@ def launched(count, script, *arguments, device="cpu"):
         (3, "cpu", "everything.py", 12, ["training"]),
         (2, "webgpu", "everything.py", 12, []),
         (4, "cpu", "everything.py", 0, ["programs"]),
-        (2, "cpu", "nccl_by_mpi.py", 18, ["compiled", "groups", "messages"]),
+        (2, "cpu", "nccl_by_mpi.py", 18, ["compiled", "uneven", "groups", "messages", "traces"]),
     ],
     ids=["2", "3", "webgpu", "4", "nccl"],
 )

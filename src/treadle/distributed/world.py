@@ -19,6 +19,7 @@ from treadle.distributed.backends.base import Backend
 from treadle.distributed.checks import Messages, compare
 from treadle.distributed.client import Client
 from treadle.distributed.operation import KIND, Operation
+from treadle.distributed.recordings import end_recordings
 from treadle.distributed.request import Members, Request
 from treadle.distributed.store import Progress, Store
 from treadle.runtime import profiler
@@ -62,10 +63,10 @@ class World:
         assert backend is not None
         with self._order:
             self._raise_failure(None)
-            operation = Operation(request, self._next_number(request), given, result)
-            self._last = operation
-            if self.check:
-                self._compare(operation)
+            recorded = Operation(request, 0, given, result)
+            if backend.record(recorded, partial(self._replayed, request)):
+                return recorded
+            operation = self._counted(request, given, result)
             while self._unfinished and self._unfinished[0].is_ended:
                 self._unfinished.popleft()
             if profiler.active is not None and backend.on_host:
@@ -80,6 +81,21 @@ class World:
                     time.sleep(_LOOK)
                 self._raise_failure(operation)
                 raise
+        return operation
+
+    def _replayed(self, request: Request) -> None:
+        """Count an operation of a recording, at each replay: a rank that runs the same function
+        without a recording counts it at each call."""
+        with self._order:
+            self._raise_failure(None)
+            self._counted(request, None, None).end()
+
+    def _counted(self, request: Request, given: Any, result: Any) -> Operation:
+        """The next operation."""
+        operation = Operation(request, self._next_number(request), given, result)
+        self._last = operation
+        if self.check:
+            self._compare(operation)
         return operation
 
     def _compare(self, operation: Operation) -> None:
@@ -181,6 +197,7 @@ class World:
         say."""
         client = self.client
         assert client is not None
+        end_recordings("the ranks tell each other something")
         with self._order:
             self._raise_failure(None)
             request = Request(kind, uint8, None, members=members)

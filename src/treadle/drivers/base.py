@@ -233,6 +233,12 @@ class Stream(ABC):
         before. Nothing to do where the device runs all of its streams in order."""
         return
 
+    def at_submission(self, work: Callable[[], object]) -> None:
+        """Call a function of the host's that does nothing on the device: now, or, in a capture, at
+        each replay when it is submitted. TypeError where no other library can use the device's
+        streams."""
+        raise TypeError(f"streams of {self.device.info.id} are of no use to other libraries")
+
     def call_host(self, work: Callable[[], object], buffers: Sequence[Buffer]) -> None:
         """Append work of the host's on the memory of these buffers, as a product by NumPy's BLAS;
         TypeError where memory is not the host's."""

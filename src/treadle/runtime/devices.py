@@ -170,9 +170,9 @@ class Device:
         stream = self._stream
         return stream is not None and stream.capturing is not None and stream.interrupt is None
 
-    def stream(self) -> Stream:
-        """A new stream of work, ordered within itself."""
-        made = Stream(self, self.handle.create_stream())
+    def stream(self, name: str = "") -> Stream:
+        """A new stream of work, ordered within itself; traces show its name."""
+        made = Stream(self, self.handle.create_stream(), name)
         self.several_streams = True
         return made
 
@@ -215,8 +215,9 @@ class Device:
 class Stream:
     """Work that runs in order. Get one from `Device.stream()`."""
 
-    def __init__(self, device: Device, handle: base.Stream) -> None:
+    def __init__(self, device: Device, handle: base.Stream, name: str = "") -> None:
         self.device = device
+        self.name = name
         self.handle = handle
         self.capturing: list[object] | None = None  # while capturing: launches and arrays
         self.foreign_streams: dict[ForeignStream, None] = {}  # while capturing: owners of arrays

@@ -135,6 +135,10 @@ class StreamProxy(base.Stream):
         """Ordering without work."""
         self.inner.use(buffers)
 
+    def at_submission(self, work: Callable[[], object]) -> None:
+        """What the host does when work is submitted."""
+        self.inner.at_submission(work)
+
     def flush(self) -> None:
         """Start the appended work."""
         self.inner.flush()

@@ -317,6 +317,10 @@ class TracedStream(StreamProxy):
         """Ordering without work: it uses no memory to collect."""
         self.appending(Appended("order", "use"), lambda: self.inner.use(buffers))
 
+    def at_submission(self, work: Callable[[], object]) -> None:
+        """What the host does at each replay."""
+        self.appending(Appended("order", "at_submission"), lambda: self.inner.at_submission(work))
+
     def before(self, call: str) -> None:
         """End the recording before a call that cannot be recorded."""
         if self._recorded or self._graph.is_own_thread:

@@ -34,6 +34,11 @@ class WeakRegistry(Generic[T]):
         for subscriber in subscribers:
             subscriber.added(one)
 
+    def all(self) -> list[T]:
+        """The live objects."""
+        with self.lock:
+            return list(self._all)
+
     def subscribe(self, subscriber: Subscriber[T]) -> list[T]:
         """The live objects. The subscriber is called with those that are added later."""
         with self.lock:

@@ -79,6 +79,11 @@ class Backend(Protocol):
     def start(self, operation: Operation) -> None:
         """Start an operation, without waiting for it or for those before it."""
 
+    def record(self, operation: Operation, submitted: Callable[[], object]) -> bool:
+        """Record an operation as a part of what the device captures at present; `submitted` is
+        called whenever a replay submits it. False if nothing is captured, or if the host starts
+        each operation, in replays too: then `start` is called."""
+
     def split(self, members: Members | None, color: int | None) -> None:
         """Make communicators of groups, together with all ranks: one for those that give the same
         `color`, in the order of `members`; None of a rank that is in none."""

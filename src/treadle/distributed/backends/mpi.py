@@ -79,6 +79,10 @@ class Mpi:
         """Rank 0's value on all ranks; before there are operations."""
         return self._call(lambda: self._ranks.bcast(value, root=0), timeout)
 
+    def record(self, operation: Operation, submitted: Callable[[], object]) -> bool:
+        """The host starts each operation."""
+        return False
+
     def split(self, members: Members | None, color: int | None) -> None:
         """A communicator of a group; MPI waits until all ranks have come."""
         self._call(lambda: self._divide(members, color), self._timeout, "make groups")

@@ -23,10 +23,11 @@ from treadle.core import dtypes
 from treadle.core.errors import DistributedError
 from treadle.distributed.backends.base import Meeting, meet
 from treadle.distributed.client import Client
-from treadle.distributed.operation import Operation
+from treadle.distributed.operation import KIND, Operation
 from treadle.distributed.request import Members, Request
 from treadle.drivers import base
 from treadle.runtime.arrays import DeviceArray
+from treadle.runtime.devices import Stream
 
 _LOOK = 20e-3  # seconds between looks at what is under way
 _INSTALL = 'pip install "treadle[nccl]" (nccl4py and NVIDIA\'s library), or use backend="mpi"'
@@ -66,7 +67,7 @@ class Nccl:
         _check_devices(meeting, meeting.client)
         self._communicator = self._met(meeting.client)
         self._groups: dict[str, Any] = {}  # communicators by the keys of groups
-        self._stream = meeting.device.stream()
+        self._stream = meeting.device.stream(KIND)
         self._running: deque[Operation] = deque()
         self._is_closed = False
         threading.Thread(target=self._watch, name="treadle nccl", daemon=True).start()
@@ -83,36 +84,47 @@ class Nccl:
         return ""
 
     def start(self, operation: Operation) -> None:
-        """Append the operation to the stream, or to what is captured."""
+        """Append the operation to the stream."""
+        if not self._append(operation, self._stream):
+            operation.end()
+            return
+        # The driver keeps memory until the stream has used it, and orders what uses it next.
+        operation.given = operation.result = None
+        self._running.append(operation)
+
+    def record(self, operation: Operation, submitted: Callable[[], object]) -> bool:
+        """Append the operation to what is captured, if something is."""
+        stream = self.device.default_stream
+        if stream.capturing is None:
+            return False
+        stream.handle.at_submission(submitted)
+        self._append(operation, stream)
+        operation.end()
+        return True
+
+    def _append(self, operation: Operation, stream: Stream) -> bool:
+        """Append the operation to a stream; False if it moves nothing."""
         given: DeviceArray | None = operation.given
         result: DeviceArray = operation.result
         arrays = [array for array in (given, result) if array is not None and array.size]
         if not arrays:
-            operation.end()
-            return
+            return False
         reads = [] if given is None or not given.size else [given.buffer]
         writes = [result.buffer] if result.size else []
         request = operation.request
 
-        def work(stream: int) -> None:
+        def work(handle: int) -> None:
             key = request.group_key
             ranks = self._groups[key] if key else self._communicator
             size = self.size if request.members is None else len(request.members.ranks)
-            call = _Call(self._library, ranks, size, request, stream)
+            call = _Call(self._library, ranks, size, request, handle)
             try:
                 _START[request.kind](call, _address(given), _address(result))
             except self._library.NCCLError as error:
                 raise DistributedError(f"NCCL failed in {operation}: {error}") from None
 
-        main = self.device.default_stream
-        if main.capturing is not None:
-            main.handle.call_library(request.kind, work, reads, writes)
-            operation.end()
-            return
-        self._stream.handle.call_library(request.kind, work, reads, writes)
-        # The driver keeps memory until the stream has used it, and orders what uses it next.
-        operation.given = operation.result = None
-        self._running.append(operation)
+        stream.handle.call_library(str(request), work, reads, writes)
+        return True
 
     def bare(self, request: Request, given: DeviceArray, result: DeviceArray, times: int) -> None:
         """Have the library alone do an operation of all ranks so many times: for measuring."""

@@ -26,6 +26,7 @@ from treadle.distributed.layers.schedules import (
 )
 from treadle.distributed.members import Group
 from treadle.distributed.messages import received, sent
+from treadle.distributed.recordings import end_recordings
 from treadle.distributed.request import Request
 from treadle.graph.realize import realize
 from treadle.nn.module import Module
@@ -267,6 +268,8 @@ class _Run:
             for each in inputs
             if each.requires_grad
         ]
+        for each in inputs:  # which nothing else looks at: a trace may not leave gradients
+            each.grad = None
         gradients = [each.grad for each in self.pipeline.stage.parameters()]
         nodes = [each._node for each in (*gradients, *self.arrived_gradients) if each is not None]
         realize([*nodes, *(each._node for each in self.losses)])
@@ -346,6 +349,7 @@ def _words(form: Any) -> str:
 
 
 def _send_form(group: Group, form: Any, to: int, device: Device) -> None:
+    end_recordings("a stage tells the next one what it gives")
     data = [*json.dumps(form).encode()]
     sent(group, asarray([len(data)], dtype=int64, device=device), to)
     sent(group, asarray(data, dtype=uint8, device=device), to)

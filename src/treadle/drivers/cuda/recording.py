@@ -48,6 +48,7 @@ class Capture:
         self.writes: dict[CudaBuffer, None] = {}
         self.kernels: dict[CudaKernel, None] = {}
         self.recordings: list[CudaRecording] = []
+        self.notices: list[Callable[[], object]] = []  # what the host does at each replay
         self.count = 0  # of calls that were recorded
         # Their nodes, and the pointers of their buffers, by the numbers of launches.
         self.launches: dict[int, tuple[int, bytes]] = {}
@@ -134,6 +135,7 @@ class Capture:
     def hold(self, recording: CudaRecording) -> None:
         """Keep a recording, and note what it uses."""
         self.recordings.append(recording)
+        self.notices += recording.notices
         self.reads.update(dict.fromkeys(recording.reads))
         self.writes.update(dict.fromkeys(recording.writes))
 
@@ -167,6 +169,7 @@ class CudaRecording(Recording):
         self.writes = list(capture.writes)
         self.reads = [buffer for buffer in capture.reads if buffer not in capture.writes]
         self.name = "a recording of " + ", ".join(dict.fromkeys(k.name for k in capture.kernels))
+        self.notices = tuple(capture.notices)
         self._owned = capture.owned
         self._launches = capture.launches
         self._kept = (list(capture.kernels), capture.recordings)
@@ -221,6 +224,7 @@ class CudaRecording(Recording):
         for owned in self._owned:
             device.free(owned)
         self.reads, self.writes, self._owned, self._kept = [], [], [], ([], [])
+        self.notices = ()
 
     def __del__(self) -> None:
         if not getattr(self, "_released", True):

@@ -139,6 +139,9 @@ class CudaStream(Stream):
     def append_replay(self, recording: CudaRecording) -> None:
         """Launch a recording's graph."""
         device = self.device
+        if self._capture is None:
+            for notice in recording.notices:  # they may wait for other processes: without the lock
+                notice()
         if self.plain:
             device.do("cuGraphLaunch", recording.executable, self.handle)
             self.recent.append(recording.name)
@@ -245,6 +248,13 @@ class CudaStream(Stream):
             self.wait_for_users(read, written)
             work(self.handle)
             self.note(read, written)
+
+    def at_submission(self, work: Callable[[], object]) -> None:
+        """Call a function of the host's now, or at each replay of what is captured."""
+        if self._capture is None:
+            work()
+        else:
+            self._capture.notices.append(work)
 
     # ------------------------------------------------------------------ copies
 

@@ -85,6 +85,7 @@ class ProfileData:
         self.timed: dict[str, bool] = {}  # whether a device has timestamps
         self.untimed = ""  # why some entries have no time
         self.gpus: set[str] = set()
+        self.stream_names: dict[tuple[str, int], str] = {}  # by device and number; "" has none
         self.began = 0.0
         self.ended: float | None = None
 

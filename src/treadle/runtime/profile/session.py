@@ -136,6 +136,7 @@ class Profile(ProfileData):
         device = stream.device
         if device.is_open_as(stream.handle.device):
             watched = ProfiledStream(self, self.calibrate, stream, len(self._watched))
+            self.stream_names[device.id, watched.number] = stream.name
             self._watched.append((stream, watched))
             if not stream.device.traits.on_host:
                 self.gpus.add(stream.device.id)

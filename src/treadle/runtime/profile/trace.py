@@ -39,7 +39,8 @@ def trace_events(notes: ProfileData) -> Iterator[dict[str, Any]]:
         yield _name("process_name", f"{device}{clock}", number)
     streams = {(entry.device, entry.stream) for entry in notes.entries if entry.on_device}
     for device, stream in sorted(streams):
-        yield _name("thread_name", f"stream {stream}", numbers[device], stream + 1)
+        name = notes.stream_names.get((device, stream)) or f"stream {stream}"
+        yield _name("thread_name", name, numbers[device], stream + 1)
     for flow, entry in enumerate(notes.entries):
         host = {"pid": _HOST, "tid": threads[entry.thread]}
         span = _span(notes, _host_name(entry), entry, (entry.began, entry.ended))

@@ -90,6 +90,24 @@ def test_a_recording_in_a_recording(device, adding):
     assert content(stream, x)[0] == 3
 
 
+def test_what_the_host_does_at_each_replay(device, adding):
+    stream, kernel, x = device.default_stream, device.compile(adding), device.allocate(4)
+    done = []
+    stream.at_submission(lambda: done.append("now"))
+    stream.begin_capture()
+    stream.at_submission(lambda: done.append("inner"))
+    stream.launch(kernel, Dim3(1), (x,), b"")
+    inner = stream.end_capture()
+    stream.begin_capture()
+    inner.replay(stream)
+    stream.at_submission(lambda: done.append("outer"))
+    outer = stream.end_capture()
+    assert done == ["now"]
+    for recording in (outer, inner, outer):
+        recording.replay(stream)
+    assert done == ["now", "inner", "outer", "inner", "inner", "outer"]
+
+
 def test_nothing_to_replay(device):
     device.default_stream.begin_capture()
     device.default_stream.end_capture().replay(device.default_stream)
