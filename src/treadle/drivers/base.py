@@ -235,7 +235,7 @@ class Stream(ABC):
 
     def at_submission(self, work: Callable[[], object]) -> None:
         """Call a function of the host's that does nothing on the device: now, or, in a capture, at
-        each replay when it is submitted. TypeError where no other library can use the device's
+        each replay once it is submitted. TypeError where no other library can use the device's
         streams."""
         raise TypeError(f"streams of {self.device.info.id} are of no use to other libraries")
 

@@ -30,6 +30,7 @@ from treadle.runtime.arrays import DeviceArray
 from treadle.runtime.devices import Stream
 
 _LOOK = 20e-3  # seconds between looks at what is under way
+_LOOK_AT_CALLS = 0.2
 _INSTALL = 'pip install "treadle[nccl]" (nccl4py and NVIDIA\'s library), or use backend="mpi"'
 # NCCL's numbers of dtypes, and how many of these one of ours is.
 _TYPES = {
@@ -46,6 +47,13 @@ class _Mark(NamedTuple):
 
     operations: int
     event: base.Event
+
+
+class _Calling(NamedTuple):
+    """A call of the library that has not returned, and since when."""
+
+    operation: Operation
+    since: float
 
 
 class Nccl:
@@ -69,8 +77,10 @@ class Nccl:
         self._groups: dict[str, Any] = {}  # communicators by the keys of groups
         self._stream = meeting.device.stream(KIND)
         self._running: deque[Operation] = deque()
+        self._calling: _Calling | None = None
         self._is_closed = False
-        threading.Thread(target=self._watch, name="treadle nccl", daemon=True).start()
+        for name, watch in (("stream", self._watch), ("calls", self._watch_calls)):
+            threading.Thread(target=watch, name=f"treadle nccl {name}", daemon=True).start()
 
     def refusal(self, request: Request) -> str:
         """A product of complex numbers, and messages with tags."""
@@ -118,10 +128,13 @@ class Nccl:
             ranks = self._groups[key] if key else self._communicator
             size = self.size if request.members is None else len(request.members.ranks)
             call = _Call(self._library, ranks, size, request, handle)
+            self._calling = _Calling(operation, time.monotonic())
             try:
                 _START[request.kind](call, _address(given), _address(result))
             except self._library.NCCLError as error:
                 raise DistributedError(f"NCCL failed in {operation}: {error}") from None
+            finally:
+                self._calling = None
 
         stream.handle.call_library(str(request), work, reads, writes)
         return True
@@ -228,6 +241,16 @@ class Nccl:
             else:
                 before = list(itertools.islice(self._running, mark.operations))
                 self._look(before, time.monotonic() - since > self._timeout)
+
+    def _watch_calls(self) -> None:
+        """See that calls return: NCCL connects two ranks in their first call, which waits for the
+        other rank, with the driver's lock held."""
+        while not self._is_closed:
+            time.sleep(_LOOK_AT_CALLS)
+            calling = self._calling
+            if calling is not None:
+                is_late = time.monotonic() - calling.since > self._timeout
+                self._look([calling.operation], is_late)
 
     def _error(self, operation: Operation) -> DistributedError | None:
         code = self._library.comm_get_async_error(self._communicator)

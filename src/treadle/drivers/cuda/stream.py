@@ -139,22 +139,24 @@ class CudaStream(Stream):
     def append_replay(self, recording: CudaRecording) -> None:
         """Launch a recording's graph."""
         device = self.device
-        if self._capture is None:
-            for notice in recording.notices:  # they may wait for other processes: without the lock
-                notice()
+        if self._capture is not None:
+            device.check()
+            self._capture.replay(recording)
+            return
         if self.plain:
             device.do("cuGraphLaunch", recording.executable, self.handle)
             self.recent.append(recording.name)
-            return
-        device.check()
-        if self._capture is not None:
-            self._capture.replay(recording)
-            return
-        with device.lock:
-            self.wait_for_users(recording.reads, recording.writes)
-            device.do("cuGraphLaunch", recording.executable, self.handle)
-            self.recent.append(recording.name)
-            self.note(recording.reads, recording.writes)
+        else:
+            device.check()
+            with device.lock:
+                self.wait_for_users(recording.reads, recording.writes)
+                device.do("cuGraphLaunch", recording.executable, self.handle)
+                self.recent.append(recording.name)
+                self.note(recording.reads, recording.writes)
+        # Without the lock and after the launch: they may wait for another process, which may wait
+        # for what is launched.
+        for notice in recording.notices:
+            notice()
 
     # ------------------------------------------------------------------ several streams
 
