@@ -154,7 +154,7 @@ def given_of(value: Value) -> Given:
 
 
 def _wanted(type: CppType) -> _Wanted | None:
-    """What a parameter of a plain function takes; None for what other rules say."""
+    """What a parameter of this type takes; None for what other rules say."""
     if isinstance(type, Reference):
         type = type.to
     if isinstance(type, ClassType):
