@@ -32,6 +32,33 @@ _EXPLICIT = (
 
 # (declarations, body, words)
 ILL_FORMED_DECLARATIONS: list[tuple[str, str, str]] = [
+    # --- jumps past initializations ---
+    ("", "if (n) goto end; int v = 3; x[1] = v; end: x[0] = 1;", "goto end jumps past the initialization of v in line"),
+    ("struct Made { int v; __device__ Made() : v(1) {} };", "if (n) goto end; Made p; x[1] = p.v; end: x[0] = 1;", "goto end jumps past the initialization of p"),
+    ("template <class T> __device__ T g(T v) { if (v) goto end; { T w = v; v = w; end: v++; } return v; }", "", "jumps past the initialization of w"),
+    ("__device__ int g(int v) { for (int i = 0; i < v; i++) { again: v--; } if (v) goto again; return v; }", "", "jumps past the initialization of i"),
+    # --- explicit specializations ---
+    ("template <> __device__ int late<int>(int v) { return v; }", "", "there is no template late"),
+    ("template <> struct Late<int> { int v; }; template <class T> struct Late { T v; };", "", "Late is specialized before its template, of line"),
+    ("template <class T> __device__ int g(T v) { return 1; } template <> __device__ int g<int>(int v) { return 2; } template <> __device__ int g<int>(int v) { return 3; }", "", "g is defined twice for <int>"),
+    ("template <class T> struct P { T v; }; template <> struct P<int> { int v; }; template <> struct P<int> { int w; };", "", "P is defined twice for <int>"),
+    ("template <class T> struct P { T v; }; template <class T> struct P<T *> { int v; }; template <class T> struct P<T *> { int w; };", "", "P is defined twice for <T\\*>"),
+    ("template <class T> __device__ int g(T v) { return 1; }\n__device__ int h() { return g(1); }\ntemplate <> __device__ int g<int>(int v) { return 2; }", "", "g is specialized here, and used as it is in line"),
+    ("template <class T> struct P { T v; };\n__device__ void h() { P<int> p; }\ntemplate <> struct P<int> { int w; };", "", "P is specialized here, and used as it is in line"),
+    # --- parameters of templates, variables of the file ---
+    ("template <Unknown> __device__ int g(int v) { return v; }", "", "Unknown is not declared"),
+    ("template <Unknown2> struct P { int v; };", "", "Unknown2 is not declared"),
+    (_HIDDEN + "__device__ int list[P::N];", "", "N is not a public member"),
+    (_HIDDEN + "__constant__ int one = P::N;", "", "N is not a public member"),
+    (_HIDDEN + "__device__ P::T one;", "", "T is not a public member"),
+    ("__device__ int list[2] = {1, 2, 3};", "", "3 values for int\\[2\\]"),
+    ("__device__ int list[-1];", "", "an array of -1 elements"),
+    # --- const members, destructors of members ---
+    ("struct P { int v; __device__ int &f() const { return v; } };", "", "f returns int&, which cannot refer to a const int"),
+    ("struct P { int v[2]; __device__ int &operator[](int i) const { return v[i]; } };", "", "returns int&, which cannot refer to a const int"),
+    ("class P { __device__ ~P() {} public: int v; }; struct Q { P p; __device__ Q() {} };", "", "the destructor of .*P, of which .*Q has the member p, is not public"),
+    ("class P { __device__ ~P() {} public: int v; }; struct Q { P p; };", "Q q; q.p.v = 1;", "the destructor of .*P, of which .*Q has the member p"),
+    ("class P { __device__ ~P() {} public: int v; }; struct Q : P {};", "Q q; q.v = 1;", "the destructor of .*P, a base of .*Q, is not public"),
     # --- words that do not go together ---
     ("struct P { __device__ int f() = 0; };", "", "f is pure \\(= 0\\), and not virtual"),
     ("struct P { __device__ ~P() = 0; };", "", "~P is pure"),
@@ -227,4 +254,12 @@ WELL_FORMED_DECLARATIONS: list[tuple[str, str]] = [
     ("enum F : unsigned char { f0 = 255 }; enum G { g0 = -1, g1 = 'a', g2 = f0 + 1 }; enum class H : bool { h0, h1 }; __device__ int g(void) { return 1; } __device__ int h(void *v) { return v != nullptr; }", "x[0] = f0 + g0 + g2 + (H::h1 == H::h0) + g() + h(x);"),
     ("template <class T> __device__ T *g(T *v) { return static_cast<T *>((void *)v); }", "int *p = const_cast<int *>(c); const float *q = reinterpret_cast<const float *>(c); float *r = reinterpret_cast<float *>(x); const int *s = static_cast<const int *>(static_cast<const void *>(x)); int &t = const_cast<int &>(*c); x[0] = *p + *q + *r + *s + t + *g(c); float *u = (float *)c; x[1] = *u;"),
     ("struct P { int v; P() = default; P(const P &) = default; P(P &&) = default; ~P() = default; P &operator=(const P &) = default; __device__ P operator+(const P &p) const { return p; } __device__ P operator-() const { return *this; } __device__ P &operator++() { return *this; } __device__ P operator++(int) { return *this; } __device__ int operator()(int v, int w = 2) const { return v + w; } __device__ int operator[](int v) const { return v; } __device__ P *operator->() { return this; } __device__ operator float() const { return 1; } friend __device__ bool operator==(const P &p, int v) { return p.v == v; } template <class... T> __device__ int operator,(T... t) { return 1; } }; __device__ E operator|(E v, int w) { return v; } __device__ float2 operator+(float2 v, float2 w) { return v; }", "P p, q; p.v = 1; q = p + -p; ++q; q++; x[0] = q(1) + q[2] + q->v + (q == 1) + (e0 | 1); static_assert(sizeof(n) == 4);"),
+    ("struct P { int v; }; struct R { int v; __device__ R() : v(1) {} };", "int u; if (n) goto end; u = 3; { int v = u; R r; x[1] = v + r.v; } P p; int w; p.v = w = 2; x[1] = p.v; end: x[0] = 1; int t = 2; if (t > n) goto last; x[2] = t; last: ;"),
+    ("", "int v = 1; again: v++; int w; w = v; if (w < n) goto again; for (int i = 0; i < 3; i++) { if (i == n) goto next; x[0] = i; next: ; }"),
+    ("template <class T> struct P { T v; __device__ T f() { return v; } }; template <> struct P<int>; template <> struct P<int> { int v; __device__ int f(); }; __device__ int P<int>::f() { return 2; } template <> __device__ inline float P<float>::f() { return 3; } template <class T> struct P<T *> { T v; }; template <class T, int N> struct Q {}; template <class T> struct Q<T, 1> {}; template <class T> struct Q<T, 2> {};", "P<int> p; p.v = 1; P<int *> q; q.v = 1; x[0] = p.f() + q.v;"),
+    ("template <class T> __device__ int g(T v) { return 1; } template <> __device__ int g<int>(int v); __device__ int h() { return g(1); } template <> __device__ int g<int>(int v) { return 2; } template <> __device__ int g(float v) { return 3; } template <class T> __device__ int i(T v) { return g(v); }", "x[0] = h() + i(2.0);"),
+    ("enum class F { f0 }; template <F> struct P { int v; }; template <F f> struct Q {}; template <int, class> struct R; template <int N, class T> struct R {};", "P<F::f0> p; p.v = 1; x[0] = p.v;"),
+    ("class P { static const int N = 3; static const int list[N]; typedef int T; static T other; public: static const int M = 4; }; const int P::list[P::N] = {1, 2, 3}; P::T P::other = 2; __device__ int items[P::M];", "x[0] = items[1];"),
+    ("struct P { int v; mutable int w; int *p; int &r; __device__ P(int &u) : v(1), w(2), p(&u), r(u) {} __device__ const int &f() const { return v; } __device__ int &g() const { return w; } __device__ int &h() const { return *p; } __device__ int &i() const { return r; } __device__ int &j() { return v; } __device__ P &self() const { return const_cast<P &>(*this); } };", "P p(n); x[0] = p.f() + p.g() + p.h() + p.i() + p.j() + p.self().v;"),
+    ("class P { __device__ ~P() {} friend class Q; public: int v; }; class Q { P p; public: __device__ Q() { p.v = 1; } __device__ int f() { return p.v; } }; class B0 { protected: __device__ ~B0() {} public: int v; }; struct R : B0 { __device__ R() { v = 2; } };", "Q q; R r; x[0] = q.f() + r.v;"),
 ]  # fmt: skip

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import treadle as td
-from treadle.core.errors import CompileError
+from treadle.core.errors import CompileError, CompileErrors
 
 STRUCTS = """
 #include <cuda_fp16.h>
@@ -90,20 +90,26 @@ def test_names_in_namespaces_and_with_static():
     assert module.constants["z"] == 5
 
 
-@pytest.mark.parametrize(
-    ("declaration", "words"),
-    [
-        ("int x[2] = {1, 2, 3}", "3 values for"),
-        ("Pair x = {1, 2, 3}", "3 values for Pair"),
-        ("Pair x = {.c = 1}", "Pair has no field c"),
-        ("int x = {1, 2}", "2 values for one int"),
-        ('char x[2] = "abc"', "3 characters for"),
-        ("int y[2], *x = y", "has pointers in it, and an initializer"),
-    ],
-)
-def test_what_cannot_be_a_first_value_is_told_to_kernels_that_use_it(declaration, words):
+WRONG = [
+    ("int x[2] = {1, 2, 3}", "3 values for"),
+    ("Pair x = {1, 2, 3}", "3 values for Pair"),
+    ("Pair x = {.c = 1}", "Pair has no field c"),
+    ("int x = {1, 2}", "2 values for one int"),
+    ('char x[2] = "abc"', "3 characters for"),
+]
+
+
+def test_what_no_compiler_takes_is_told_when_a_file_is_opened():
+    for declaration, words in WRONG:
+        with pytest.raises(CompileErrors, match=words) as caught:
+            td.cuda_module(f"{STRUCTS}\n__device__ {declaration};")
+        assert [one.line for one in caught.value.errors] == [STRUCTS.count("\n") + 2]
+
+
+def test_what_cannot_be_a_first_value_is_told_to_kernels_that_use_it():
+    words = "has pointers in it, and an initializer"
     module = td.cuda_module(f"""{STRUCTS}
-        __device__ {declaration};
+        __device__ int y[2], *x = y;
         __global__ void uses(int *out) {{ out[0] = sizeof(x); }}
         __global__ void leaves(int *out) {{ out[0] = 1; }}
     """)

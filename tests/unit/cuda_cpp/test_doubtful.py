@@ -165,3 +165,44 @@ def test_a_compiler_warns_of_them_too(tmp_path):
     warned = {owner[int(line)] for line in re.findall(r"^rows\.cpp:(\d+):\d+: w", said, re.M)}
     sure = {at for at, (_, _, too) in enumerate(WARNED) if too}
     assert sure <= warned, [WARNED[at][0] for at in sure - warned]
+
+
+JUMPS_AND_WORDS = """
+#pragma onec
+#pragma omp parallel for
+[[nodicard, deprecated("a [b")]] [[gnu::unknown]] __device__ int g(int a) { return a; }
+struct __attribute__((packd, __aligned__(4))) P { int a; };
+__global__ void k(int *x, int n) {
+    switch (n) {
+        case 0: n++; break;
+        case 1: int a = 2; x[a] = 1; break;
+        case 2: int b; b = 3; x[0] = b; break;
+        default: x[1] = 1;
+    }
+    switch (int m = n) { case 1: { int c = m; x[c] = 1; } case 2: x[0] = 1; }
+    #pragma unrol 4
+    for (int i = 0; i < 4; i++) x[i] = g(i);
+    _Pragma("nounrol") for (int i = 0; i < 4; i++) x[i] = i;
+}
+"""
+
+
+def test_jumps_of_cases_and_misspelled_words():
+    """Those of which nvcc warns, and g++ does not or has an error."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        td.cuda_module(JUMPS_AND_WORDS)
+    said = [(one.lineno, str(one.message).split("\n")[0]) for one in caught]
+    jump = "jumps past the initialization of a in line 9"
+    wanted = [
+        (2, "#pragma onec is not known, and is ignored (did you mean once?)"),
+        (4, "nodicard is not an attribute, and is ignored (did you mean nodiscard?)"),
+        (5, "packd is not an attribute, and is ignored (did you mean packed?)"),
+        (10, f"this case {jump}"),
+        (11, f"this default {jump}"),
+        (14, "#pragma unrol is not known, and is ignored (did you mean unroll?)"),
+        (16, "#pragma nounrol is not known, and is ignored (did you mean nounroll?)"),
+    ]
+    assert [line for line, _ in said] == [line for line, _ in wanted]
+    for (_, message), (_, words) in zip(said, wanted, strict=True):
+        assert message.startswith(words), message

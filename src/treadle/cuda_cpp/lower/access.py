@@ -9,9 +9,11 @@ from treadle.cuda_cpp.lower.context import Context
 from treadle.cuda_cpp.lower.special_members import own_members, written_name
 from treadle.cuda_cpp.lower.values import Dependent, Value
 from treadle.cuda_cpp.semantics.scopes import Functions, Overload, Scope
-from treadle.cuda_cpp.semantics.types import ClassType, CppType, Pointer, Reference
+from treadle.cuda_cpp.semantics.types import ClassType, CppType, Pointer, Reference, innermost
 from treadle.cuda_cpp.syntax import tree
 from treadle.cuda_cpp.syntax.classes import signature_key
+
+VARIABLE = "variable"  # the kind of the scope around the type and the initializer of one of a file
 
 
 def refuse_hidden(
@@ -29,17 +31,17 @@ def refuse_hidden(
 def refuse_hidden_name(cx: Context, home: Scope, name: tree.Name) -> None:
     """CompileError for `A::x`, where this place may not use x. `home` is the scope before `::`.
     Declarations of a file may name what is not public, if they are of a friend or specialize a
-    template, so only what is in functions and classes is refused."""
+    template, so only what is in functions, classes and variables is refused."""
     type = home.names.get("<class>")
     if isinstance(type, ClassType) and not _is_of_file(cx):
         refuse_hidden(cx, type, name.text, name.span)
 
 
 def _is_of_file(cx: Context) -> bool:
-    """Whether this place is in no function and no class."""
+    """Whether this place is in no function, class or variable."""
     scope: Scope | None = cx.scope
     while scope is not None:
-        if scope.kind in ("function", "class"):
+        if scope.kind in ("function", "class", VARIABLE):
             return False
         scope = scope.parent
     return True
@@ -74,10 +76,44 @@ def refuse_hidden_constructors(cx: Context, type: ClassType, span: Span) -> None
 
 
 def refuse_hidden_destructor(cx: Context, type: ClassType, span: Span) -> None:
-    """CompileError for an object whose destructor is not public, where it ends."""
+    """CompileError for an object whose destructor is not public, where it ends, or whose class has
+    none of its own and may not use that of a member or base."""
     access = _access_of(type, f"~{_own_name(type)}")
     if access != "public" and not _may_use(cx, type, access, type, False):
         raise cx.wrong(f"the destructor of {type} is not public", span)
+    if not _has_destructor(type) and type.scope is not None:
+        with cx.in_scope(type.scope):
+            refuse_hidden_destructors_in(cx, type, span)
+
+
+def refuse_hidden_destructors_in(cx: Context, type: ClassType, span: Span) -> None:
+    """CompileError for a class with a member or base whose destructor it may not use."""
+    for base in type.bases:
+        _refuse_in(cx, base, f"the destructor of {base}, a base of {type}, is not public", span)
+    for one in own_members(type):
+        of = innermost(one.type)
+        if isinstance(of, ClassType) and not type.is_union:
+            what = f"the destructor of {of}, of which {type} has the member {written_name(one)}"
+            _refuse_in(cx, of, f"{what}, is not public", span)
+
+
+def _refuse_in(cx: Context, part: ClassType, message: str, span: Span) -> None:
+    access = _access_of(part, f"~{_own_name(part)}")
+    if access != "public" and not _may_use(cx, part, access, part, False):
+        raise cx.wrong(message, span)
+    if not _has_destructor(part) and part.scope is not None:
+        with cx.in_scope(part.scope):
+            refuse_hidden_destructors_in(cx, part, span)
+
+
+def _has_destructor(type: ClassType) -> bool:
+    """Whether a class declares its destructor; one that is declared only is asked, too."""
+    own = f"~{_own_name(type)}"
+    members = getattr(type.declaration, "members", ())
+    return any(
+        isinstance(one, tree.FunctionDeclaration) and one.name.text.replace(" ", "") == own
+        for one in members
+    )
 
 
 def refuse_hidden_base(cx: Context, value: Value, type: CppType | None, span: Span) -> None:

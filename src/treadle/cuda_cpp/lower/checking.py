@@ -13,6 +13,7 @@ from typing import Any
 
 from treadle.core.errors import CompileError
 from treadle.core.source import Span
+from treadle.cuda_cpp.lower.access import refuse_hidden_destructors_in
 from treadle.cuda_cpp.lower.assignment import (
     assign_pointer,
 )
@@ -84,14 +85,16 @@ def checked(
     texts: Mapping[str, str],
     types: NumberTypes,
     symbols: Mapping[str, tuple[CppType, str]],
+    refused: Sequence[IllFormed],
 ) -> Checked:
     """What is ill-formed in the functions of a file, in the file's order, and what is warned of.
-    `symbols` are the types of its variables in device memory, and whether they are "constant"."""
+    `symbols` are the types of its variables in device memory, and whether they are "constant";
+    `refused` are the errors of other variables."""
     lowering = Lowering(RULES, texts, Facts(), types=types, checking=True, file=unit.file)
     cx = Context(lowering, scope)
     for name, (type, space) in symbols.items():
         lowering.symbols[name] = example_pointer(cx, name, Pointer(type), space)
-    found: list[IllFormed] = []
+    found = list(refused)
     all_known = not _uses_unknown_namespaces(unit.declarations, scope)
     if all_known:
         found += unknown_of_file(cx, unit.declarations, scope)
@@ -320,6 +323,7 @@ def _lower(lowering: Lowering, overload: Overload, errors: Errors) -> None:
         assert cx.this is not None
         if not declaration.name.text.startswith("~"):
             refuse_left_out(cx, declaration, owner, declaration.span)
+        refuse_hidden_destructors_in(cx, owner, declaration.span)
         run_initializers(cx, declaration, owner, cx.this)
     assert declaration.body is not None
     if cx.is_in_template():

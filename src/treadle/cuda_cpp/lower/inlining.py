@@ -23,6 +23,7 @@ from treadle.cuda_cpp.lower.conversions import (
     IMPOSSIBLE,
     OBJECTS,
     convert,
+    is_const_object,
     is_lvalue,
     rank_of,
     refuse_lost_const,
@@ -398,6 +399,13 @@ def _refuse_other_reference(cx: Context, type: Reference, value: Value, node: tr
     if rank_of(cx, with_category(value, "lvalue"), type) == IMPOSSIBLE:
         raise cx.unfit(
             f"{cx.name} returns {type}, which cannot refer to {describe(value)}", value, node.span
+        )
+    deduced = cx.returns.deduced or cx.is_in_instance()
+    if not deduced and getattr(value, "type", None) == type.to and is_const_object(value):
+        raise cx.wrong(
+            f"{cx.name} returns {type}, which cannot refer to a const {type.to}: return a "
+            "reference to const",
+            node.span,
         )
 
 

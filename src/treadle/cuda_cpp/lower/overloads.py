@@ -31,6 +31,7 @@ from treadle.cuda_cpp.lower.conversions import (
 )
 from treadle.cuda_cpp.lower.deduction import deduce, deduce_exactly
 from treadle.cuda_cpp.lower.dispatch import type_of, unevaluated
+from treadle.cuda_cpp.lower.late_specializations import refuse_late_function
 from treadle.cuda_cpp.lower.misfits import MOST_LISTED, misfit, none_fits
 from treadle.cuda_cpp.lower.names import (
     is_auto,
@@ -133,7 +134,10 @@ def resolve_overload(
             "are equally good: cast an argument to the intended type",
             span,
         )
-    return specialized(cx, best, overloads)
+    special = specialized(cx, best, overloads)
+    if special is not best:
+        refuse_late_function(cx, special.declaration, name, span)
+    return special
 
 
 def reasons_against(

@@ -15,6 +15,7 @@ from treadle.core.errors import CompileError, CompileErrors, CompileWarning
 from treadle.core.source import Span, excerpt
 from treadle.cuda_cpp import program as records
 from treadle.cuda_cpp.lower import builtin_names
+from treadle.cuda_cpp.lower.access import VARIABLE
 from treadle.cuda_cpp.lower.checking import Checked, checked
 from treadle.cuda_cpp.lower.constant_initializers import first_bytes
 from treadle.cuda_cpp.lower.context import Context, Facts, LowerAgain, Lowering
@@ -60,7 +61,9 @@ from treadle.cuda_cpp.semantics.conflicts import conflicts
 from treadle.cuda_cpp.semantics.doubtful import doubtful
 from treadle.cuda_cpp.semantics.early_errors import early_errors
 from treadle.cuda_cpp.semantics.host_launches import launch_errors
+from treadle.cuda_cpp.semantics.ignored_attributes import ignored_attributes
 from treadle.cuda_cpp.semantics.ill_formed import IllFormed
+from treadle.cuda_cpp.semantics.jumps import gotos_past_values
 from treadle.cuda_cpp.semantics.malformed import malformed
 from treadle.cuda_cpp.semantics.misplaced import misplaced
 from treadle.cuda_cpp.semantics.misspelled import misspelled
@@ -72,6 +75,7 @@ from treadle.cuda_cpp.semantics.scopes import (
     Scope,
     file_scope,
 )
+from treadle.cuda_cpp.semantics.specializations import of_no_template
 from treadle.cuda_cpp.semantics.types import (
     NUMBER_TYPES,
     VOID,
@@ -130,16 +134,24 @@ def read(
         raise CompileErrors([one.with_source(read.texts.get(one.file)) for one in errors])
     message_of = partial(builtin_names.unknown, read=read.texts)
     is_surely_none = partial(builtin_names.is_surely_none, read=read.texts)
+    words = {one.text for one in read.tokens}
     wrong = [
         *redefinitions(parsed.unit.declarations),
         *conflicts(parsed.unit.declarations, file),
         *malformed(parsed.unit.declarations, file),
-        *misplaced(parsed.unit.declarations, {one.text for one in read.tokens}),
+        *misplaced(parsed.unit.declarations, words),
+        *gotos_past_values(parsed.unit.declarations, file, words),
+        *of_no_template(parsed.unit.declarations, file, headers),
         *launch_errors(parsed.unit.declarations),
         *early_errors(parsed.uses, headers, builtin_names.is_known, message_of, is_surely_none),
     ]
     source = SourceFile(
-        parsed.unit, read.texts, read.unknown_headers, read.looked_for, len(read.tokens)
+        parsed.unit,
+        read.texts,
+        read.unknown_headers,
+        read.looked_for,
+        len(read.tokens),
+        warnings=(*read.warnings, *ignored_attributes(read.tokens, file)),
     )
     if wrong:
         raise CompileErrors(_with_type_errors(wrong, source, file, double))
@@ -213,7 +225,7 @@ def _warnings(program: Program, source: SourceFile, file: str) -> tuple[tuple[st
     found = program.checked()
     if found.errors:
         raise CompileErrors(found.errors)
-    warned = [*doubtful(source.unit, builtin_names.is_known), *found.warnings]
+    warned = [*source.warnings, *doubtful(source.unit, builtin_names.is_known), *found.warnings]
     warned.sort(key=lambda one: (one[1].file, one[1].line, one[1].column))
     if not program.kernels and not program.has_variables:
         warned.append((_no_kernels(source.texts.get(file, "")), Span(file, 1, 0)))
@@ -314,7 +326,9 @@ class Program:
             for name, type in self._types.items()
             if name in self.symbols
         }
-        return checked(self._unit, self._scope, self.sources, self._number_types, symbols)
+        refused = [one for one in self.refused_symbols.values() if isinstance(one, IllFormed)]
+        types = self._number_types
+        return checked(self._unit, self._scope, self.sources, types, symbols, refused)
 
     # --- variables ---
 
@@ -345,7 +359,7 @@ class Program:
     def _symbol(self, name: str, entity: GlobalVariable) -> records.Symbol | records.Linked:
         cx = self._context()
         declaration = entity.declaration
-        with cx.in_scope(entity.scope):
+        with cx.in_scope(Scope(entity.scope, name, VARIABLE)):
             type = resolve(cx, declaration.type)
             if isinstance(type, ArrayOf) and type.length is None:
                 type = ArrayOf(type.element, length_of(cx, declaration, type.element))

@@ -33,6 +33,7 @@ from treadle.cuda_cpp.lower.evaluation_order import with_fixed_place
 from treadle.cuda_cpp.lower.guards import is_unset
 from treadle.cuda_cpp.lower.hierarchy import refuse_abstract
 from treadle.cuda_cpp.lower.initializers import fill, from_list, text_items
+from treadle.cuda_cpp.lower.late_specializations import refuse_late_class
 from treadle.cuda_cpp.lower.lifetimes import begin, take
 from treadle.cuda_cpp.lower.names import (
     is_auto,
@@ -370,6 +371,7 @@ def _local(cx: Context, node: tree.VariableDeclaration, type: CppType) -> Any:
     refuse_abstract(cx, inner, node.span)
     if isinstance(inner, ClassType):
         refuse_hidden_destructor(cx, inner, node.span)
+        refuse_late_class(cx, inner, node.span)
         if initializer is None or node.direct:
             refuse_hidden_constructors(cx, inner, node.span)
     if isinstance(type, ArrayOf):

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from treadle.core.source import Span
+from treadle.cuda_cpp.semantics.jumps import cases_past_values
 from treadle.cuda_cpp.semantics.returns import without_return
 from treadle.cuda_cpp.semantics.unset import unset_reads
 from treadle.cuda_cpp.syntax import tree
@@ -25,6 +26,7 @@ def doubtful(
     """The warnings of a file, with their places: each message once for a place."""
     for name, span in without_return(unit.declarations):
         yield f"{name} may end without a return: the value of its call is undefined then", span
+    yield from cases_past_values(unit.declarations, unit.file)
     functions = [one for one in _functions(unit.declarations) if _is_of_user(one, unit.file)]
     by_value = _ByValue(is_built_in, functions)
     for one in functions:

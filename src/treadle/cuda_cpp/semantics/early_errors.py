@@ -65,7 +65,8 @@ def early_errors(
         return []
     known = uses.others | uses.arities.keys()
     unknown: dict[str, CompileError] = {}
-    for name in uses.names:
+    # The types of host code may be those of a header for the host.
+    for name in uses.names if unknown_headers else (*uses.names, *uses.of_parameters):
         text = name.text
         if text in known or is_built_in(text):
             continue

@@ -11,6 +11,7 @@ from typing import Any
 from treadle.core.errors import CompileError
 from treadle.core.source import Span
 from treadle.cuda_cpp.syntax import tree
+from treadle.cuda_cpp.syntax.spelling import spell_argument
 
 
 def redefinitions(
@@ -40,8 +41,10 @@ def _found(
 
 def _keys(one: tree.Declaration) -> Iterator[tuple[Any, str]]:
     if isinstance(one, tree.StructDeclaration):
-        if one.name and one.complete and one.specialized is None:
-            yield ("class", one.name), f"{one.name} is defined twice"
+        if one.name and one.complete:
+            special = (one.specialized, one.template, one.constraint, _path_of(one.scope))
+            key = ("class", one.name, None if one.specialized is None else special)
+            yield key, f"{one.name} is defined twice{_for_arguments(one.specialized)}"
     elif isinstance(one, tree.VariableDeclaration):
         if one.name and "::" not in one.name and _is_definition(one):
             yield ("variable", one.name), f"{one.name} is defined twice"
@@ -50,9 +53,12 @@ def _keys(one: tree.Declaration) -> Iterator[tuple[Any, str]]:
             scope = one.name if one.scoped else ""
             yield ("enumerator", scope, name), f"{name} is an enumerator twice"
     elif isinstance(one, tree.FunctionDeclaration) and one.body is not None:
-        if one.specialization:
-            return
-        if one.template is None:
+        if one.specialization and one.template is None:
+            types = tuple(parameter.type for parameter in one.parameters)
+            given = (one.name.arguments, types, one.result, one.const, one.constraint)
+            twice = f"{one.name.text} is defined twice{_for_arguments(one.name.arguments)}"
+            yield ("specialization", _path(one.name), given), twice
+        elif one.template is None:
             types = tuple(parameter.type for parameter in one.parameters)
             yield (
                 ("function", _path(one.name), types, one.const),
@@ -69,7 +75,17 @@ def _is_definition(one: tree.VariableDeclaration) -> bool:
 
 
 def _path(name: tree.Name) -> tuple[Any, ...]:
-    return (*((part.text, part.arguments) for part in name.scope), name.text)
+    return (*_path_of(name.scope), name.text)
+
+
+def _path_of(scope: tuple[tree.Name, ...]) -> tuple[Any, ...]:
+    return tuple((part.text, part.arguments) for part in scope)
+
+
+def _for_arguments(arguments: tuple[tree.TemplateArgument, ...] | None) -> str:
+    if not arguments:
+        return ""
+    return f" for <{', '.join(map(spell_argument, arguments))}>"
 
 
 # --- in functions and classes --------------------------------------------------------------------

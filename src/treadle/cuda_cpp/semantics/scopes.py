@@ -365,7 +365,7 @@ def _declare_struct(declaration: tree.StructDeclaration, scope: Scope) -> None:
     if declaration.specialized is not None:
         if isinstance(known, DeclaredType):
             scope.names[declaration.name] = DeclaredType(
-                known.declaration, known.scope, (*known.specializations, declaration)
+                known.declaration, known.scope, _with(known.specializations, declaration)
             )
         return
     if isinstance(known, DeclaredType):
@@ -382,6 +382,23 @@ def _declare_struct(declaration: tree.StructDeclaration, scope: Scope) -> None:
         scope.names[declaration.name] = DeclaredType(declaration, scope, specializations)
     elif scope.kind != "class":  # the members of an anonymous union belong to the enclosing scope
         declare_all(declaration.members, scope)
+
+
+def _with(
+    known: tuple[tree.StructDeclaration, ...], added: tree.StructDeclaration
+) -> tuple[tree.StructDeclaration, ...]:
+    """Specializations with another one, which defines one that was only declared."""
+    alike = [
+        one
+        for one in known
+        if one.specialized == added.specialized
+        and one.template == added.template
+        and one.constraint == added.constraint
+        and not (one.complete and added.complete)
+    ]
+    if alike and not added.complete:
+        return known
+    return (*(one for one in known if one not in alike), added)
 
 
 def _with_all_defaults(

@@ -1,4 +1,4 @@
-"""The errors of the preprocessor, and the limits of its work."""
+"""The errors and warnings of the preprocessor, and the limits of its work."""
 
 from __future__ import annotations
 
@@ -22,10 +22,11 @@ class TooMuch(Exception):
 
 @dataclass(slots=True)
 class Diagnostics:
-    """The errors so far, the texts of the files they are in, and the steps taken."""
+    """The errors and warnings so far, the texts of the files they are in, and the steps taken."""
 
     texts: dict[str, str] = field(default_factory=dict)
     errors: list[CompileError] = field(default_factory=list)
+    warnings: list[tuple[str, Span]] = field(default_factory=list)
     steps: int = 0
 
     def error(self, message: str, place: Token | Span) -> None:

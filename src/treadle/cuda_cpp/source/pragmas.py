@@ -1,7 +1,9 @@
-"""Pragmas: those that concern device code become tokens, the others are ignored."""
+"""Pragmas: those that concern device code become tokens, the others are ignored, with a warning
+where one of these was meant."""
 
 from __future__ import annotations
 
+import difflib
 import re
 
 from treadle.cuda_cpp.source.lexer import lex
@@ -12,6 +14,7 @@ PRAGMA_OPERATOR = "_Pragma"
 
 _KEPT = ("unroll", "nounroll", "pack")
 _KEPT_PREFIX = "nv_"
+_MEANT = (*_KEPT, "once")
 _ESCAPED = re.compile(r'\\([\\"])')
 _ONE_ARGUMENT = Macro(PRAGMA_OPERATOR, parameters=("text",))
 
@@ -20,9 +23,17 @@ def kept_pragma(tokens: list[Token], place: Token, expander: Expanding) -> list[
     """The token of a pragma that the parser may use, with its macros expanded; else none."""
     first = tokens[0].text if tokens else ""
     if first not in _KEPT and not first.startswith(_KEPT_PREFIX):
+        _warn_of_misspelled(first, place, expander)
         return []
     text = spelled([tokens[0], *expander.expand(tokens[1:])])
     return [Token(PRAGMA, text, place.file, place.line, place.column, True)]
+
+
+def _warn_of_misspelled(name: str, place: Token, expander: Expanding) -> None:
+    meant = difflib.get_close_matches(name.strip("_"), _MEANT, 1, 0.75)
+    if meant and name not in _MEANT:
+        message = f"#pragma {name} is not known, and is ignored (did you mean {meant[0]}?)"
+        expander.diagnostics.warnings.append((message, place.span))
 
 
 def pragma_operator(expander: Expanding, token: Token, pending: list[Token]) -> list[Token]:

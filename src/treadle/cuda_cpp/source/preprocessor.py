@@ -57,6 +57,7 @@ class Preprocessed:
     headers: tuple[str, ...]
     looked_for: Mapping[str, str]
     errors: tuple[CompileError, ...]
+    warnings: tuple[tuple[str, Span], ...] = ()
 
 
 def preprocess(
@@ -215,6 +216,7 @@ class _Reader:
             tuple(self.headers),
             self.files.looked_for,
             self._errors(),
+            tuple(self.diagnostics.warnings),
         )
 
     def _errors(self) -> tuple[CompileError, ...]:

@@ -71,6 +71,8 @@ class Uses:
 
     names: list[tree.Name] = field(default_factory=list)
     calls: list[tree.Call] = field(default_factory=list)
+    # The types of template parameters among the names, also of host code.
+    of_parameters: list[tree.Name] = field(default_factory=list)
     # Of all functions of a name, in any scope.
     arities: dict[str, list[Arity]] = field(default_factory=dict)
     others: set[str] = field(default_factory=set)  # names that anything but a function has
@@ -352,9 +354,12 @@ class Cursor:
             else:
                 names[name] = before
 
-    def declare(self, name: str, kind: str, *, function: bool = False) -> None:
-        """Declare a name to be of a kind. `function` also if it is one that is declared again."""
-        if not function:
+    def declare(
+        self, name: str, kind: str, *, function: bool = False, parameter: bool = False
+    ) -> None:
+        """Declare a name to be of a kind. `function` also if it is one that is declared again;
+        that of a template `parameter` means nothing where the parameter is not in scope."""
+        if not function and not parameter:
             self.uses.others.add(name)
         self._undo.append((name, self.names.get(name)))
         self.names[name] = kind

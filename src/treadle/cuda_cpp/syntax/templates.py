@@ -98,7 +98,7 @@ def parameters(c: Cursor) -> list[tree.TemplateParameter]:
         parameter = _parameter(c, len(found))
         found.append(parameter)
         if parameter.name:
-            c.declare(parameter.name, _KINDS[parameter.kind])
+            c.declare(parameter.name, _KINDS[parameter.kind], parameter=True)
         if not c.accept(","):
             break
     c.in_angles = outside
@@ -128,7 +128,9 @@ def _parameter(c: Cursor, place: int) -> tree.TemplateParameter:
         if c.accept("="):
             default = types.type_name(c)
         return tree.TemplateParameter("type", name, None, default, pack, span)
+    known = len(c.uses.names)
     before = types.specifiers(c)
+    c.uses.of_parameters += c.uses.names[known:]
     if before.type is None:
         raise c.problem(f"expected a template parameter, found {c.found()}")
     found = declarators.declarator(c, before.type, abstract=True)
