@@ -68,6 +68,26 @@ def test_numbers(monkeypatch, said):
     assert not said
 
 
+def test_threads_of_numpys_library():
+    """Its own variable comes first; without both it is left as it is."""
+    code = (
+        "from threadpoolctl import threadpool_info\n"
+        "import treadle as td\n"
+        "td.ones(3, device='cpu').tolist()\n"
+        "print(*[each['num_threads'] for each in threadpool_info() if 'numpy' in each['filepath']])"
+    )
+    libraries = ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS")
+    plain = {name: value for name, value in os.environ.items() if name not in libraries}
+    for variables, threads in (
+        ({"TREADLE_CPU_THREADS": "3", "OMP_NUM_THREADS": "2"}, "3"),
+        ({"TREADLE_CPU_THREADS": "3", "OPENBLAS_NUM_THREADS": "1"}, "1"),
+    ):
+        done = subprocess.run(
+            [sys.executable, "-c", code], env=plain | variables, capture_output=True, text=True
+        )
+        assert done.stdout.strip() == threads, done.stderr
+
+
 def test_a_program_gets_one_line_for_each():
     wrong = {
         "TREADLE_CHECK": "maybe",

@@ -13,6 +13,7 @@ from treadle.core import forks
 from treadle.core.errors import DeviceLost, OutOfMemory
 from treadle.core.limits import DeviceInfo
 from treadle.drivers import base, machine
+from treadle.drivers.library_threads import limit_library_threads
 
 ALIGNMENT = 64  # bytes: a cache line, and the widest vector
 _CAREFUL_BYTES = 1 << 26  # allocations from here on are checked against the machine's free memory
@@ -66,6 +67,7 @@ class HostDevice(base.Device):
         self._allocated = 0
         self._peak = 0
         self._count = 0
+        limit_library_threads()
         _opened.add(self)
 
     def check_open(self) -> None:

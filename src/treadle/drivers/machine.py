@@ -25,10 +25,12 @@ def processor_name() -> str:
 
 def thread_count() -> int:
     """How many threads kernels may use: TREADLE_CPU_THREADS, or the processors we may run on."""
-    wanted = count("TREADLE_CPU_THREADS", _MOST_THREADS, "as many as the process may run on")
-    if wanted is not None:
-        return wanted
-    return usable_processors()
+    return threads_wanted() or usable_processors()
+
+
+def threads_wanted() -> int | None:
+    """TREADLE_CPU_THREADS; None where it is not set."""
+    return count("TREADLE_CPU_THREADS", _MOST_THREADS, "as many as the process may run on")
 
 
 def cache_bytes() -> int:
