@@ -13,7 +13,8 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import dataclass
+
+from treadle.core.quick_dataclasses import dataclass
 
 INTEGER_KINDS = "diouxXc"
 FLOAT_KINDS = "aAeEfFgG"

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from treadle.core.quick_dataclasses import dataclass
 from treadle.core.source import excerpt
 from treadle.cuda_cpp.program import Note
 

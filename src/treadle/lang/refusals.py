@@ -7,7 +7,8 @@ where they are raised.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+
+from treadle.core.quick_dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)

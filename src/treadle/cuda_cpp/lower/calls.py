@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
+from treadle.core.quick_dataclasses import dataclass
 from treadle.core.source import Span
 from treadle.cuda_cpp.lower import builtin_names
 from treadle.cuda_cpp.lower.access import refuse_hidden_constructors, refuse_hidden_overload

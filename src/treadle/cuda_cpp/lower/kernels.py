@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
+from treadle.core.quick_dataclasses import dataclass
 from treadle.core.source import Span
 from treadle.cuda_cpp import program as records
 from treadle.cuda_cpp.builtins.doubles import OF_PAIRS

@@ -13,9 +13,10 @@ to them are like others.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
+from treadle.core.quick_dataclasses import dataclass
 from treadle.core.source import Span
 from treadle.cuda_cpp.lower.assignment import (
     assign_pointer,

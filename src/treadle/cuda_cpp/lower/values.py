@@ -7,10 +7,11 @@ the IR accesses memory by name.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, Literal, TypeAlias, get_args
 
 from treadle.core.errors import CompileError
+from treadle.core.quick_dataclasses import dataclass
 from treadle.cuda_cpp.semantics.scopes import Overload, Scope
 from treadle.cuda_cpp.semantics.types import (
     IMAGE,

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
+from treadle.core.quick_dataclasses import dataclass
 from treadle.cuda_cpp.semantics.types import CppType, NumberTypes
 from treadle.cuda_cpp.syntax import tree
 from treadle.cuda_cpp.syntax.walk import renamed

@@ -26,8 +26,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from treadle.core.quick_dataclasses import dataclass
 from treadle.ir import nodes as n
 from treadle.ir.passes.fold import breaks
 from treadle.ir.passes.masks import without_mask
