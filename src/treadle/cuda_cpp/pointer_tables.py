@@ -86,7 +86,8 @@ def fill_tables(made: list[Any], tables: Tables, instance: KernelInstance) -> No
         with _of_argument(instance, position):
             host = _records(tables, pool, places)
         made[position] = host
-        tables.after.append(_writer(made, instance, tables, pool, host, places))
+        if pool.layout.length is None:
+            tables.after.append(_writer(made, instance, tables, pool, host, places))
 
 
 @contextmanager
@@ -163,6 +164,8 @@ def _add(found: Tables, layout: Table, value: Any) -> None:
         return
     start = len(pool.items)
     own = _items(layout, value)
+    if layout.length not in (None, len(own)):
+        raise Mismatch(f"has {layout.length} pointers, but {len(own)} items were given")
     pool.kept.append(value)
     for at, item in enumerate(own):
         pool.items.append(item)

@@ -191,13 +191,15 @@ class Table:
     """A pointer to pointers, or to structs with pointers in them: an array of `element`, in which
     each pointer is an offset in one array with all that they point to. `type` is its C++ type, as
     text; the caller passes a sequence of arrays, or of structs. `number` is what pointers into this
-    array have in memory."""
+    array have in memory. `length` is that of an array by
+    value, which no kernel changes."""
 
     type: str
     position: int
     element: Type
     slots: tuple[PointerSlot, ...]
     number: int = 0
+    length: int | None = None
 
 
 def number_of_memory(key: str) -> int:

@@ -527,3 +527,60 @@ def test_arrays_by_value_that_are_read(device):
     first = [int(cells[i, 3 - i] + 700 + 9000 + weights[i, 2] * 10000) for i in range(2)]
     second = [int(cells[2, i] + 2 * i + cells[0, i] + 7) for i in range(2)]
     assert out.tolist() == [*first, 0, *second, 0, 0]
+
+
+MANY_POINTERS = """
+struct Layers {
+    int count;
+    const float *weights[40], *biases[40];
+    const float *input;
+    float *outputs[3];
+    const float *unused0, *unused1, *unused2, *unused3, *unused4, *unused5, *unused6, *unused7;
+};
+__device__ float dot(const float *w, const float *x, int n)
+{
+    float sum = 0;
+    for (int i = 0; i < n; i++) sum += w[i] * x[i];
+    return sum;
+}
+__device__ float of_layer(Layers a, int t)
+{
+    return dot(a.weights[t], a.input, a.count) + a.biases[t][0];
+}
+__global__ void many(Layers a, const int *which, float *out)
+{
+    int i = threadIdx.x, t = which[i];
+    Layers b = a;
+    b.count = 1;
+    out[i] = of_layer(a, t) + 100 * of_layer(b, t);
+    a.outputs[1][i] = i;
+}
+"""
+
+
+@pytest.mark.parametrize("in_one_memory", [True, False])
+def test_structs_with_many_pointers(device, in_one_memory):
+    """Long arrays of pointers are one array; unused pointers take no binding."""
+    weights = np.arange(120, dtype=np.float32).reshape(40, 3) % 7
+    biases = np.arange(40, dtype=np.float32)
+    tensor = td.asarray(weights, device=device)
+    rows = [
+        tensor[i] if in_one_memory else td.asarray(weights[i], device=device) for i in range(40)
+    ]
+    layers = {
+        "count": 3,
+        "weights": rows,
+        "biases": [td.asarray(biases[i : i + 1], device=device) for i in range(40)],
+        "input": td.asarray(np.float32([1, 2, 3]), device=device),
+        "outputs": [td.zeros(8, device=device) for _ in range(3)],
+        **{f"unused{i}": None for i in range(8)},
+    }
+    which = np.arange(0, 40, 5, dtype=np.int32)
+    out = td.zeros(8, device=device)
+    kernel = td.cuda_module(MANY_POINTERS).many
+    kernel[1, 8](layers, td.asarray(which, device=device), out)
+    whole, first = weights[which] @ np.float32([1, 2, 3]), weights[which, 0]
+    assert out.tolist() == (whole + biases[which] + 100 * (first + biases[which])).tolist()
+    assert layers["outputs"][1].tolist() == list(range(8))
+    with pytest.raises(td.errors.DtypeError, match="has 40 pointers, but 39 items were given"):
+        kernel[1, 8](layers | {"weights": rows[:39]}, td.asarray(which, device=device), out)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import treadle as td
+from tests.support.cpp_tables_of_programs import results
 
 OVERLOADS = """
 struct A { int x; __device__ int who() const { return 1; } };
@@ -120,3 +121,161 @@ def test_bases_without_members(device):
     module.k[1, 3](both, out, size)
     assert out.tolist() == [5, 7, 9]
     assert size.tolist() == [8]
+
+
+# --- bases with fields of one name, beside g++ ---
+
+SAME_NAMES = """
+struct A { int x; int a[2]; };
+struct B { int x; int y; __device__ int get() const { return x * 10; } };
+struct D : A, B { int z; };
+struct L { int v; B b; };
+struct M { int v; int x; };
+struct H : D, M { int x; __device__ int all() const { return A::x + B::x + M::x + x + z; } };
+__device__ int read(const B *b) { return b->x * 10 + b->y; }
+__device__ void put(B *b, int v) { b->x = v; static_cast<D *>(b)->z = v + 1; }
+__device__ B copy(B b) { b.x += 5; return b; }
+__device__ D made(int k) { return D{{k, {1, 2}}, {k + 1, 3}, 4}; }
+__device__ int test(int k)
+{
+    D d[2];
+    for (int i = 0; i < 2; i++) {
+        d[i].A::x = i; d[i].B::x = i + 5; d[i].y = k; d[i].z = 9; d[i].a[0] = 3; d[i].a[1] = k;
+    }
+    B *p = &d[k & 1];
+    p->x += 1;
+    put(&d[0], k);
+    const A *a = &d[1];
+    D &dd = static_cast<D &>(*p);
+    B &rb = d[1];
+    D &d2 = static_cast<D &>(rb);
+    d2.z += 100;
+    d2.A::x += 7;
+    D c = d[1];
+    B part = c;
+    part.x += 2;
+    c = d[0];
+    B *q = k & 1 ? (B *)&d[0] : (B *)&c;
+    q->y += 2;
+    H h{{{1, {2, 3}}, {4, 5}, 6}, {7, k}, 9};
+    H g = h;
+    g.B::x += 10; static_cast<M &>(g).x++;
+    return read(p) + read(&d[0]) * 3 + a->x + a->a[1] + dd.z + c.B::x + part.x + c.y + d[1].z +
+        copy(d[1]).x * 7 + made(k).B::x * 11 + made(k).get() + (int)sizeof(D) + g.all() * 13 +
+        h.all() + made(2).a[1];
+}
+"""
+SEVERAL_TIMES = """
+struct R { int v; __device__ int get() const { return v; } };
+struct A : R { int a; };
+struct B : R { int b; };
+struct D : A, B { int d; };
+template <class T> struct Counted { int n = 0; __device__ void up() { n++; } };
+struct X : Counted<int>, Counted<float> {
+    __device__ int both()
+    {
+        Counted<int>::up(); Counted<float>::up(); Counted<float>::up();
+        return Counted<int>::n * 10 + this->Counted<float>::n;
+    }
+};
+template <class... T> struct All : T... { __device__ int total() const { return (T::n + ...); } };
+struct P { int x = 1; using T = int; __device__ int f() const { return 1; } };
+struct Q { int x = 2; using T = short; __device__ int f() const { return 2 + x; } };
+struct U : P, Q {
+    using Q::x; using Q::f; using P::T;
+    __device__ int g() { T t = 100000; return x * 10 + f() + t; }
+};
+struct S { __device__ int n() const { return 9; } int m; };
+struct T : S { int n; __device__ int g() { return n * 2; } };  // hides the base's function
+struct V { int x; bool operator==(const V &) const = default; };
+struct W { int x; bool operator==(const W &) const = default; };
+struct Y : V, W { int z; bool operator==(const Y &) const = default; };
+__device__ int g(const R &r) { return r.v; }
+__device__ int test(int k)
+{
+    D d;
+    d.A::v = k; d.B::v = 2 * k + 1; d.a = 1; d.b = 2; d.d = 3;
+    A &a = d;
+    B &b = d;
+    X x;
+    All<Counted<int>, Counted<short>, Counted<char>> all;
+    all.Counted<char>::up();
+    static_cast<Counted<int> &>(all).n += k;
+    U u;
+    u.x += k;
+    T t;
+    t.n = k; t.m = 1;
+    Y y{{1}, {2}, 3}, other{{1}, {k}, 3};
+    int W::*p = &W::x;
+    int Y::*q = p;
+    int V::*r = &V::x;
+    int Y::*s = r;
+    other.*s += k;
+    return g(a) + g(b) * 10 + d.A::get() * 100 + d.B::get() * 1000 + d.d + x.both() +
+        all.total() * 7 + u.g() + u.x + u.P::x + u.f() + t.g() + t.S::n() + t.n +
+        (y == other) * 1000 + y.*q * 10 + other.*q + other.*s * 100;
+}
+"""
+IN_PARTS = """
+struct A { int *p; int x; };
+struct B { int *q; int x; };
+struct D : A, B { int z; };
+__device__ int by_value(B b) { b.q[0] += 1; b.x += 5; return b.x + b.q[1]; }
+__device__ A first(D d) { return d; }
+struct E { int &r; __device__ int get() { return r++; } };
+struct F { int &r; __device__ int get() { return r += 10; } };
+struct G : E, F { __device__ G(int &a, int &b) : E{a}, F{b} {} };
+__device__ int test(int k)
+{
+    int u[2] = {1, k}, v[2] = {3, 4};
+    D d{{u, 1}, {v, 2}, 3};
+    D m[2] = {d, d};
+    m[1].B::q = u;
+    B b{v, 7};
+    b = d;
+    A a = m[1];
+    a = first(d);
+    static_cast<B &>(d) = b;
+    D *p = &m[k & 1];
+    B c = *p;
+    A &ra = *p;
+    ra.x = 9;
+    int i = 1, j = k;
+    G g(i, j);
+    g.E::get(); g.F::get();
+    return by_value(d) + by_value(m[1]) * 10 + b.x * 100 + c.q[1] * 1000 + a.p[1] + p->A::x +
+        d.B::x + i + j * 3;
+}
+"""
+BESIDE_THE_HOST = {
+    "fields of one name": (SAME_NAMES, [675, 937, 841, 1081, 1007, 1225, 1173, 1369]),
+    "bases of one name": (
+        SEVERAL_TIMES,
+        [101192, 103437, 105682, 107927, 110172, 112417, 114662, 116907],
+    ),
+    "with pointers": (IN_PARTS, [4324, 1338, 4352, 3366, 4380, 5394, 4408, 7422]),
+}
+
+
+@pytest.mark.parametrize("name", BESIDE_THE_HOST)
+def test_names_of_several_bases(device, name):
+    source, expected = BESIDE_THE_HOST[name]
+    assert results(device, source) == expected
+
+
+_TWO = "struct A { int x; __device__ int f(); }; struct B { int x; __device__ int f(int); };"
+_TWICE = "struct R { int v; }; struct A : R {}; struct B : R {}; struct D : A, B {};"
+AMBIGUOUS = [
+    _TWO + "struct D : A, B {}; __device__ int g(D d) { return d.x; }",
+    _TWO + "struct D : A, B { __device__ int g() { return x; } };",
+    _TWO + "struct D : A, B { __device__ int g() { return f(2); } };",
+    _TWO + "struct D : A, B {}; __device__ int g(D &d) { return d.f(2); }",
+    _TWICE + "__device__ int g(D &d) { return d.v; }",
+    _TWICE + "__device__ R *g(D *d) { return d; }",
+]
+
+
+@pytest.mark.parametrize("source", AMBIGUOUS)
+def test_ambiguous_members_are_refused(source):
+    with pytest.raises(td.errors.CompileError, match=r"write A::[xf] or B::|several times"):
+        td.cuda_module(source)

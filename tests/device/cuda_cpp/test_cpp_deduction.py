@@ -514,7 +514,6 @@ def test_beside_the_host(device, group):
 
 
 REFUSED = {
-    "both have a field x": "struct A { int x; }; struct B { int x; }; struct C : A, B {};",
     "no_unique_address": "struct E {}; struct C { [[no_unique_address]] E e; int x; };",
     "must be directly in the braces": """struct C {}; __device__ void f(int n) {
     switch (n) { case 0: if (n > 2) { case 1: n += 3; } } }""",

@@ -144,3 +144,33 @@ def test_refused(text, message):
     kernel = td.cuda_module(f'__global__ void k() {{ asm volatile("{text}"); }}').k
     with pytest.raises(td.errors.CompileError, match=message):
         kernel.source("ir")
+
+
+EXCHANGED = """
+#include <cuda/barrier>
+__global__ void exchanged(int *out)
+{
+    __shared__ cuda::barrier<cuda::thread_scope::thread_scope_block> one, other;
+    __shared__ int data[2][32];
+    auto *front = &one, *back = &other;
+    if (threadIdx.x == 0) { init(front, 32); init(&other, 32); }
+    __syncthreads();
+    int sum = 0;
+    for (int i = 0; i < 4; i++) {
+        data[i & 1][threadIdx.x] = threadIdx.x * 10 + i;
+        front->arrive_and_wait();
+        sum += data[i & 1][31 - threadIdx.x];
+        (*back).arrive_and_wait();
+        auto *kept = front;
+        front = back;
+        back = kept;
+    }
+    out[threadIdx.x] = sum;
+}
+"""
+
+
+def test_pointers_to_barriers_that_are_exchanged(device):
+    out = td.zeros(32, dtype=td.int32, device=device)
+    td.cuda_module(EXCHANGED).exchanged[1, 32](out)
+    assert out.tolist() == [40 * (31 - i) + 6 for i in range(32)]

@@ -232,6 +232,165 @@ __device__ int test(int k) {
 }
 """
 
+COPIES = """
+struct Q { int x[3]; };
+struct V { int *p; int n; };
+struct P {
+    Q q;
+    __device__ Q get() const { return q; }
+    __device__ auto get2() const { return q; }
+    __device__ Q some(int k) const { if (k) return q; return Q{{7}}; }
+};
+struct H { V v; __device__ V get() { return v; } __device__ auto get2() { return v; } };
+__device__ Q local(int k) { Q r{{k, 1, 2}}; r.x[1] += k; return r; }
+__device__ Q param(Q a) { return a; }
+__device__ Q param2(Q a) { a.x[0]++; return a; }
+__device__ Q ref(Q &a) { return a; }
+__device__ Q shadow(Q &o) { Q r{{1}}; { Q &r = o; return r; } }
+__device__ Q binding(Q (&o)[2]) { auto &[a, b] = o; return b; }
+__device__ Q constant() { const Q r{{5, 6, 7}}; return r; }
+__device__ int stale(V s, V &r) { r.n += 100; return s.n; }
+__device__ int test(int k)
+{
+    P p{{{1, 2, 3}}};
+    auto &&a = p.get();
+    auto &&b = p.get2();
+    const Q &c = p.some(k & 1);
+    p.q.x[0] = 50; p.q.x[k % 3] = 40;
+    Q q{{k, 7, 8}}, o[2] = {{{1}}, {{2}}};
+    auto &&d = param(q);
+    auto &&e = ref(q);
+    auto &&f = local(k);
+    auto &&g = shadow(q);
+    auto &&h = binding(o);
+    auto &&i = param2(q);
+    auto &&j = param(param(q));
+    auto &&l = constant();
+    q.x[0] += 50; q.x[1] = 3; o[1].x[0] = 99;
+    int u[2] = {4, 5};
+    H t{{u, k}};
+    auto &&v = t.get();
+    auto &&w = t.get2();
+    t.v.n = 77;
+    int st = stale(t.v, t.v);
+    return a.x[k % 3] + b.x[k % 3] * 100 + c.x[0] * 10000 + d.x[0] + e.x[0] * 3 + f.x[1] * 5 +
+        g.x[0] * 7 + h.x[0] * 11 + i.x[0] * 13 + j.x[1] * 17 + l.x[2] + v.n * 1000 +
+        w.n * 10000 + st + q.x[0];
+}
+"""
+
+EXACT_TYPES = """
+#include <functional>
+struct Q { int x; };
+struct P {
+    int a; Q q; int b[2];
+    __device__ decltype(auto) val() { return a; }
+    __device__ decltype(auto) ref() { return (a); }
+    __device__ auto plain() { return a; }
+    __device__ auto object() { return q; }
+    __device__ decltype(auto) at(int i) { if (i == 0) return (b[0]); return (b[i]); }
+    __device__ decltype(auto) self() { return *this; }
+    __device__ int &member() { return a; }
+    __device__ int add(int v) const { return a + v; }
+};
+__device__ decltype(auto) param(int &x) { return x; }
+__device__ decltype(auto) moved(int x) { return x; }
+template <class T> __device__ decltype(auto) id(T &&t) { return static_cast<T &&>(t); }
+template <class F, class... A> __device__ decltype(auto) call(F &&f, A &&...a)
+{
+    return std::invoke(std::forward<F>(f), std::forward<A>(a)...);
+}
+__device__ int test(int k)
+{
+    P p{k, {2}, {3, 4}};
+    decltype(auto) v = p.val();
+    v += 100;
+    auto &&r = p.plain();
+    auto &&s = p.object();
+    auto &&w = p.val();
+    p.a = 50; p.q.x = 60; p.ref() += 1; p.at(k & 1) += 7; p.self().a += 3;
+    int z = k;
+    param(z) += 2;
+    decltype(auto) m = moved(z);
+    m += 5; id(z) += 1;
+    decltype(auto) i = id(7);
+    int a = 1, b = 2;
+    auto f = [&](int c) -> decltype(auto) { if (c) return (a); else return (b); };
+    f(k & 1) += 10;
+    call(f, 0) += 5;
+    call(&P::member, p) += 3;
+    call(&P::a, p) *= 2;
+    decltype(auto) l = std::invoke(&P::a, p);
+    l += 1;
+    return v + r * 2 + s.x * 3 + w * 5 + p.a * 7 + p.b[0] * 11 + p.b[1] * 13 + z * 17 + m + i +
+        a * 19 + b * 23 + call(&P::add, p, 4);
+}
+"""
+
+DECLARED_TWICE = """
+__device__ int f(int a, int b);
+__device__ int f(int a, int b = 2);
+__device__ int g(int a, int b, int c = 5);
+__device__ int g(int a, int b = 3, int c);
+__device__ int g(int a, int b, int c) { return a + b * 10 + c * 100; }
+struct S { int v; __device__ int m(int a, int b); __device__ S(int, int); };
+__device__ int S::m(int a, int b = 4) { return v + a * b; }
+__device__ S::S(int a, int b = 7) : v(a + b) {}
+template <class T> __device__ T h(T a, int b = 3);
+template <class T> __device__ T h(T a, int b) { return a * b; }
+template <class T, int N> struct Q;
+template <class T, int N = 3> struct Q;
+template <class T, int N> struct Q { T v[N]; static constexpr int n = N; };
+__device__ int f(int a, int b) { return a * b; }
+struct Node;
+struct List { Node *head; int n; };
+struct Node { List l; int v; };
+__device__ int counted(int &c, int v) { c++; return v; }
+__device__ int test(int k)
+{
+    S s(k);
+    Node a{{nullptr, 0}, k}, b{{&a, 1}, 2};
+    List l{&b, 2};
+    int t = 0;
+    for (Node *p = l.head; p; p = p->l.head) t = t * 3 + p->v;
+    int c = 0, y = 5, *null = nullptr;
+    int r = counted(c, k % 3) ?: 7;
+    float u = (k & 1 ? 0.f : 2.5f) ?: 1.5f;
+    int *q = null ?: &y;
+    return f(k) + g(k) + s.m(k) + h(k) + h(1.5f) + Q<int>::n + t + r + (int)(u * 2) * 10 +
+        *q * 100 + c * 1000;
+}
+"""
+
+EXCHANGED = """
+struct B {
+    int w[2]; int n;
+    __device__ int *first() { return w; }
+    __device__ int sum(const int *p) const { return p[0] + p[1]; }
+    __device__ int go() { return sum(w); }
+};
+__device__ void bump(int *p) { p[1] += 10; }
+__device__ int test(int k)
+{
+    B x{{1, 2}, 3}, y{{4, 5}, 6};
+    B *f = &x, *b = &y;
+    int s = 0;
+    for (int i = 0; i < 3 + k; i++) {
+        s = s * 2 + f->go();
+        bump(f->w);
+        int *q = f->w + 1;
+        *q += 1;
+        B *t = f;
+        f = b;
+        b = t;
+    }
+    B &r = k & 1 ? x : y;
+    int *p = r.w;
+    p[0] += 5;
+    return s + x.w[0] + y.w[1] * 100 + *f->first();
+}
+"""
+
 # --- the table ---
 
 PROGRAMS = {
@@ -240,6 +399,13 @@ PROGRAMS = {
     "linked items of arrays": (LINKED, [3812, 17428, 31044, 44660, 58276, 71892, 85508, 99124]),
     "functions by arguments": (BY_ARGUMENTS, [773, 784, 795, 806, 817, 828, 839, 850]),
     "moves of members": (MOVES, [224822, 224823, 224824, 224825, 224826, 224827, 224828, 224829]),
+    "copies that are returned": (
+        COPIES,
+        [70394, 21525, 92656, 43484, 114615, 65746, 136574, 87705],
+    ),
+    "decltype(auto)": (EXACT_TYPES, [1667, 1667, 1719, 1719, 1771, 1771, 1823, 1823]),
+    "declared twice": (DECLARED_TWICE, [2107, 2093, 2126, 2123, 2149, 2142, 2179, 2165]),
+    "pointers that are exchanged": (EXCHANGED, [1654, 2820, 2951, 4325, 4872, 7078, 9289, 14823]),
     "texts in arrays": (TEXTS, [805, 818, 831, 475, 485, 495, 865, 878]),
 }
 

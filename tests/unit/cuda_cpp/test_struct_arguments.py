@@ -102,7 +102,7 @@ def test_what_people_see(module):
         ("struct A { int *rows[3]; int &r; };", "A *p", "p points to A, with a reference"),
         ("struct A { int n; int &r; };", "A p", "p, field r, is a reference"),
         ("union A { int *x; int n; };", "A p", "p is a union with pointers in it"),
-        ("struct A { int *rows[300]; };", "A p", "rows, is split into more than 256 parameters"),
+        ("struct A { int *rows[30][10]; };", "A p", ", is split into more than 256 parameters"),
         ("struct A { int x[9000]; };", "A p", "p has 36,000 bytes, and a kernel's parameters have"),
         ("struct A { int x[9000]; int *y; };", "A p", "field x, has 36,000 bytes"),
     ],

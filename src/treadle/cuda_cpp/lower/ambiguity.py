@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from treadle.cuda_cpp.lower.conversions import derives
 from treadle.cuda_cpp.lower.values import Braced, Candidate, FunctionSet, Value
+from treadle.cuda_cpp.semantics.bases import derives
 from treadle.cuda_cpp.semantics.types import (
     BFLOAT16,
     BOOL,

@@ -7,11 +7,11 @@ from dataclasses import replace
 
 from treadle.core.source import Span
 from treadle.cuda_cpp.lower.arithmetic import cast, constant, plus
+from treadle.cuda_cpp.lower.base_objects import as_base
 from treadle.cuda_cpp.lower.choices import choose, for_each_choice
 from treadle.cuda_cpp.lower.context import ChosenOperator, Context, LowerAgain
 from treadle.cuda_cpp.lower.conversions import (
     OBJECTS,
-    as_base,
     convert,
     is_lvalue,
     number_as,

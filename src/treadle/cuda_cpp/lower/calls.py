@@ -10,6 +10,7 @@ from treadle.core.quick_dataclasses import dataclass
 from treadle.core.source import Span
 from treadle.cuda_cpp.lower import builtin_names
 from treadle.cuda_cpp.lower.access import refuse_hidden_constructors, refuse_hidden_overload
+from treadle.cuda_cpp.lower.base_objects import as_base
 from treadle.cuda_cpp.lower.casts import (
     explicit_cast,
 )
@@ -17,12 +18,7 @@ from treadle.cuda_cpp.lower.closures import this_object
 from treadle.cuda_cpp.lower.constant_rules import refuse_run_time
 from treadle.cuda_cpp.lower.constructors import construct, unbraced
 from treadle.cuda_cpp.lower.context import Context
-from treadle.cuda_cpp.lower.conversions import (
-    as_base,
-    convert,
-    derives,
-    underlying,
-)
+from treadle.cuda_cpp.lower.conversions import convert, underlying
 from treadle.cuda_cpp.lower.dispatch import lower, type_of
 from treadle.cuda_cpp.lower.evaluation_order import (
     OBJECT,
@@ -60,6 +56,7 @@ from treadle.cuda_cpp.lower.values import (
     describe,
 )
 from treadle.cuda_cpp.lower.virtual_calls import call_virtual
+from treadle.cuda_cpp.semantics.bases import derives
 from treadle.cuda_cpp.semantics.scopes import (
     Functions,
     Overload,

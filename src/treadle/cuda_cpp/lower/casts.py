@@ -11,18 +11,9 @@ from treadle.cuda_cpp.lower.address_numbers import (
     pointer_from_number,
 )
 from treadle.cuda_cpp.lower.arithmetic import cast
+from treadle.cuda_cpp.lower.base_objects import as_base, base_pointer, derived_pointer
 from treadle.cuda_cpp.lower.context import Context
-from treadle.cuda_cpp.lower.conversions import (
-    OBJECTS,
-    as_base,
-    base_pointer,
-    condition,
-    convert,
-    derived_pointer,
-    derives,
-    number,
-    rvalue,
-)
+from treadle.cuda_cpp.lower.conversions import OBJECTS, condition, convert, number, rvalue
 from treadle.cuda_cpp.lower.pointers import (
     ZERO,
     address,
@@ -31,6 +22,7 @@ from treadle.cuda_cpp.lower.pointers import (
     follow,
     pointer_of,
     unit_of,
+    whole_place,
 )
 from treadle.cuda_cpp.lower.values import (
     Address,
@@ -53,6 +45,7 @@ from treadle.cuda_cpp.lower.values import (
     describe,
     with_category,
 )
+from treadle.cuda_cpp.semantics.bases import derives
 from treadle.cuda_cpp.semantics.types import (
     BOOL,
     DOUBLES,
@@ -110,7 +103,8 @@ def _cast_reference(cx: Context, value: Value, type: Reference, style: str, span
     if given != type.to and isinstance(given, ClassType) and style in ("c", "static_cast"):
         value = cx.rules.call_conversion(cx, value, type.to, True, span) or value
         given = getattr(value, "type", VOID)
-    if given != type.to and not isinstance(value, (*OBJECTS, ArrayValue)):
+    in_parts = isinstance(value, SplitStruct) and derives(given, type.to)
+    if given != type.to and not in_parts and not isinstance(value, (*OBJECTS, ArrayValue)):
         raise cx.unfit(f"{describe(value)} cannot be cast to {type}", value, span)
     if given != type.to and style != "reinterpret_cast" and derives(given, type.to):
         value = as_base(cx, value, type.to, span)
@@ -119,7 +113,7 @@ def _cast_reference(cx: Context, value: Value, type: Reference, style: str, span
         pointer = _whole_address(cx, value, type.to, style, span)
         if pointer is None:  # a base, cast to the object that contains it
             assert isinstance(value, Lvalue)
-            value = replace(value, type=type.to)
+            value = replace(value, place=whole_place(value.place), type=type.to)
         else:
             value = follow(cx, pointer, span)
     if type.rvalue:
@@ -135,7 +129,7 @@ def _whole_address(
     given: CppType = getattr(value, "type", VOID)
     if style == "reinterpret_cast" or not isinstance(to, ClassType) or not derives(to, given):
         return as_pointer_to(address(cx, value, span), to)
-    if isinstance(value, Lvalue) and value.place.type == ir_type(to):
+    if isinstance(value, Lvalue) and whole_place(value.place).type == ir_type(to):
         return None
     return derived_pointer(cx, address(cx, value, span), to)
 

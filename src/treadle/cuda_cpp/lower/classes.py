@@ -14,6 +14,7 @@ from treadle.cuda_cpp.lower.arithmetic import constant
 from treadle.cuda_cpp.lower.bit_fields import Declared, Layout, Unplaced, laid_out
 from treadle.cuda_cpp.lower.context import Context
 from treadle.cuda_cpp.lower.dispatch import static_assert
+from treadle.cuda_cpp.lower.fields import USED, has_field
 from treadle.cuda_cpp.lower.hierarchy import refuse_abstract, refuse_wrong_overriders
 from treadle.cuda_cpp.lower.names import (
     BEING_MADE,
@@ -33,8 +34,6 @@ from treadle.cuda_cpp.lower.special_members import (
     is_copy_constructor,
     is_of_one_instance,
     is_polymorphic,
-    is_word,
-    written_name,
 )
 from treadle.cuda_cpp.semantics.scopes import (
     SKIPPED,
@@ -55,7 +54,6 @@ from treadle.cuda_cpp.semantics.types import (
     VECTORS,
     Absent,
     Arithmetic,
-    BitField,
     ClassType,
     CppType,
     EnumType,
@@ -177,7 +175,6 @@ def _make(
         alignment = 0
         if declaration.alignment is not None:
             alignment = _alignment(cx, name, declaration.alignment, declaration.span)
-    _refuse_alike_fields(cx, declaration, bases)
     layout = _layout(cx, declaration, members, bases)
     type = ClassType(
         scope.qualified(name or _unnamed(declaration)) if template is None else name,
@@ -246,22 +243,6 @@ def _refuse_unaligned(cx: Context, declaration: tree.StructDeclaration, type: Cl
         inner = ir_type(field.type)
         if align_of(field.type) < ir.align_of(inner) and len(all_fields(type)) > 1:
             raise cx.error(refusal_message("packed"), declaration.span)
-
-
-def _refuse_alike_fields(
-    cx: Context, declaration: tree.StructDeclaration, bases: Sequence[ClassType]
-) -> None:
-    """CompileError for two bases with a field of one name, which would be one field."""
-    owners: dict[str, ClassType] = {}
-    for base in bases:
-        for field in all_fields(base):
-            other = owners.setdefault(field.name, base)
-            if other is not base:
-                raise cx.error(
-                    f"the bases {other} and {base} of {declaration.name} both have a field "
-                    f"{written_name(field)}, which is not supported: give one another name",
-                    declaration.span,
-                )
 
 
 def _with_own_names(fields: Sequence[Field], bases: Sequence[ClassType]) -> tuple[Field, ...]:
@@ -566,8 +547,8 @@ def _add_used(cx: Context, declaration: tree.StructDeclaration, home: Scope) -> 
         if base is not None and member.name.text in (base.name, *names):  # `using B::B`
             _inherit_constructors(base, home)
             continue
-        if used is None and base is not None:
-            _refuse_unknown_use(cx, base, member)
+        if base is not None and not isinstance(used, Functions):
+            _use_member(cx, base, member, used, home)
         if not isinstance(used, Functions):
             continue
         group = Functions(used.name)
@@ -580,11 +561,17 @@ def _add_used(cx: Context, declaration: tree.StructDeclaration, home: Scope) -> 
         home.names[member.name.text] = group
 
 
-def _refuse_unknown_use(cx: Context, base: Scope, member: tree.UsingDeclaration) -> None:
-    """CompileError for `using B::f;` of a base that has no member f."""
-    of = base.names.get("<class>")
-    if isinstance(of, ClassType) and not has_field(of, member.name.text):
-        raise cx.amiss(f"{of} has no member {member.name.text}", member.span, of)
+def _use_member(
+    cx: Context, base: Scope, member: tree.UsingDeclaration, used: Any, home: Scope
+) -> None:
+    """Have `using B::x;` name a type or a field of a base: that of no other base."""
+    name, of = member.name.text, base.names.get("<class>")
+    if used is not None:
+        home.names.setdefault(name, used)
+    elif isinstance(of, ClassType):
+        if not has_field(of, name):
+            raise cx.amiss(f"{of} has no member {name}", member.span, of)
+        home.names[f"{USED}{name}"] = of
 
 
 def _inherit_constructors(base: Scope, home: Scope) -> None:
@@ -607,42 +594,6 @@ def _parameter_types(cx: Context, method: Overload) -> tuple[CppType, ...] | Non
         return None
     with cx.in_scope(method.scope):
         return tuple(resolve(cx, one.type) for one in method.declaration.parameters)
-
-
-def find_field(type: ClassType, name: str) -> tuple[tuple[Field, ...], Field] | None:
-    """A field by name, after the anonymous members that contain it; None if there is none."""
-    for field in type.fields:
-        if (field.name == name or written_name(field) == name) and not is_word(field):
-            return (), field
-    for field in type.fields:
-        if field.name.startswith("anonymous") and isinstance(field.type, ClassType):
-            inner = find_field(field.type, name)
-            if inner is not None:
-                return (field, *inner[0]), inner[1]
-    for base in type.bases:
-        inner = find_field(base, name)
-        if inner is not None:
-            return inner
-    return None
-
-
-def find_bits(type: ClassType, name: str) -> tuple[tuple[Field, ...], BitField] | None:
-    """A bit field by name, after the anonymous members that contain it; None if there is none."""
-    for bits in type.bits:
-        if bits.name == name:
-            return (), bits
-    for field in type.fields:
-        if field.name.startswith("anonymous") and isinstance(field.type, ClassType):
-            inner = find_bits(field.type, name)
-            if inner is not None:
-                return (field, *inner[0]), inner[1]
-    found = (find_bits(base, name) for base in type.bases)
-    return next((one for one in found if one is not None), None)
-
-
-def has_field(type: ClassType, name: str) -> bool:
-    """Whether a class has a field or bit field of this name."""
-    return find_field(type, name) is not None or find_bits(type, name) is not None
 
 
 def is_mutable(type: ClassType, name: str) -> bool:

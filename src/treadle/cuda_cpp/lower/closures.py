@@ -10,11 +10,11 @@ from collections.abc import Iterator
 from typing import Any
 
 from treadle.core.source import Span
-from treadle.cuda_cpp.lower.classes import find_field, has_field
 from treadle.cuda_cpp.lower.context import Context
 from treadle.cuda_cpp.lower.conversions import rvalue
 from treadle.cuda_cpp.lower.dispatch import lower
 from treadle.cuda_cpp.lower.evaluation_order import with_fixed_place
+from treadle.cuda_cpp.lower.fields import find_field, has_field
 from treadle.cuda_cpp.lower.initializers import construct_value
 from treadle.cuda_cpp.lower.lifetimes import temporary
 from treadle.cuda_cpp.lower.objects import member

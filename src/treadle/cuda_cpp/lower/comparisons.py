@@ -8,9 +8,10 @@ from dataclasses import replace
 
 from treadle.core.source import Span
 from treadle.cuda_cpp.lower.arithmetic import constant, folded
+from treadle.cuda_cpp.lower.base_objects import as_base
 from treadle.cuda_cpp.lower.calls import converts_by_itself, defaulted_operator
 from treadle.cuda_cpp.lower.context import Context
-from treadle.cuda_cpp.lower.conversions import as_base, condition, number
+from treadle.cuda_cpp.lower.conversions import condition, number
 from treadle.cuda_cpp.lower.evaluation_order import with_fixed_place
 from treadle.cuda_cpp.lower.names import is_auto, lookup, named_type, resolve
 from treadle.cuda_cpp.lower.objects import part_of, subscript

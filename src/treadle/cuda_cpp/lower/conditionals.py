@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from treadle.core.source import Span
@@ -9,15 +10,14 @@ from treadle.cuda_cpp.lower.arithmetic import constant, folded
 from treadle.cuda_cpp.lower.assignment import (
     initialize,
 )
+from treadle.cuda_cpp.lower.base_objects import as_base
 from treadle.cuda_cpp.lower.context import Context
 from treadle.cuda_cpp.lower.conversions import (
     IMPOSSIBLE,
     OBJECTS,
-    as_base,
     common_type,
     condition,
     convert,
-    derives,
     is_object,
     rank_of,
     rvalue,
@@ -52,6 +52,8 @@ from treadle.cuda_cpp.lower.values import (
     Value,
     is_prvalue,
 )
+from treadle.cuda_cpp.semantics.bases import derives
+from treadle.cuda_cpp.semantics.scopes import KnownValue, Scope
 from treadle.cuda_cpp.semantics.types import (
     BOOL,
     VOID,
@@ -68,6 +70,8 @@ from treadle.cuda_cpp.syntax import tree
 from treadle.ir import nodes as n
 from treadle.ir import types as ir
 from treadle.ir.traverse import walk
+
+_CONDITION = "<condition>"  # the name of the first operand of `?:`, where it is one of the results
 
 
 def lower_logical(cx: Context, node: tree.Binary, left_value: Value) -> Value:
@@ -97,6 +101,8 @@ def _connected(op: str, left: n.Expression, right: n.Expression, span: Span) -> 
 
 
 def lower_conditional(cx: Context, node: tree.Conditional, as_object: bool = False) -> Value:
+    if node.if_true is None:
+        return _lower_or_else(cx, node, as_object)
     test = lower_condition(cx, node.condition)
     test = folded(test) if isinstance(test, (n.Binary, n.Unary, n.Constant)) else test
     if isinstance(test, n.Constant) and not cx.checks_all():
@@ -130,6 +136,18 @@ def lower_conditional(cx: Context, node: tree.Conditional, as_object: bool = Fal
         _refuse_unlike(cx, one, other, node)
         return _conditional_pointer(cx, test, (first, one), (second, other), pointer.to, node)
     return _conditional_value(cx, test, (first, one), (second, other), node)
+
+
+def _lower_or_else(cx: Context, node: tree.Conditional, as_object: bool) -> Value:
+    """GNU's `value ?: other`: the value is computed once, and is the condition, too."""
+    value = lower_place(cx, node.condition)
+    if isinstance(value, Rvalue):
+        value = replace(value, expression=cx.let(value.expression))
+    inner = Scope(cx.scope)
+    inner.names[_CONDITION] = KnownValue(value)
+    named = tree.Name(_CONDITION, span=node.condition.span)
+    with cx.in_scope(inner):
+        return lower_conditional(cx, replace(node, condition=named, if_true=named), as_object)
 
 
 def _chosen_already(cx: Context, truth: bool, node: tree.Conditional) -> Value:

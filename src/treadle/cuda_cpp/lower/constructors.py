@@ -11,18 +11,13 @@ from treadle.cuda_cpp.lower.arithmetic import constant, zero_of
 from treadle.cuda_cpp.lower.assignment import (
     initialize,
 )
+from treadle.cuda_cpp.lower.base_objects import as_base
 from treadle.cuda_cpp.lower.builtin_calls import extents, vector
 from treadle.cuda_cpp.lower.casts import (
     explicit_cast,
 )
 from treadle.cuda_cpp.lower.context import Context, Returns
-from treadle.cuda_cpp.lower.conversions import (
-    as_base,
-    convert,
-    derives,
-    is_object,
-    rvalue,
-)
+from treadle.cuda_cpp.lower.conversions import convert, is_object, rvalue
 from treadle.cuda_cpp.lower.dispatch import lower, type_of
 from treadle.cuda_cpp.lower.evaluation_order import (
     arguments,
@@ -73,6 +68,7 @@ from treadle.cuda_cpp.lower.values import (
     is_prvalue,
     with_category,
 )
+from treadle.cuda_cpp.semantics.bases import derives
 from treadle.cuda_cpp.semantics.const_members import unset_members
 from treadle.cuda_cpp.semantics.scopes import (
     DeclaredType,

@@ -283,6 +283,7 @@ class Lowering:
     parameter_numbers: dict[str, int] = field(default_factory=dict)  # those of arguments
     linked: dict[str, Any] = field(default_factory=dict)  # constants with pointers, in their parts
     tables: dict[int, MemoryTarget] = field(default_factory=dict)  # of the launch, by position
+    tables_by_value: set[str] = field(default_factory=set)  # long arrays of pointers, as memories
     images: dict[str, Any] = field(default_factory=dict)  # by memory
     queued: list[QueuedKernel] = field(default_factory=list)  # that this kernel launches
     arrays: dict[str, str] = field(default_factory=dict)  # arguments of the launch, by buffer

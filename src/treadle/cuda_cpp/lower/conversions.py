@@ -10,16 +10,18 @@ from dataclasses import replace
 from treadle.core.errors import CompileError
 from treadle.core.source import Span
 from treadle.cuda_cpp.lower.arithmetic import cast, constant, folded
+from treadle.cuda_cpp.lower.base_objects import (
+    as_base,
+    base_part,
+    base_pointer,
+    refuse_ambiguous_base,
+)
 from treadle.cuda_cpp.lower.context import Context, completed
-from treadle.cuda_cpp.lower.objects import load, load_by_fields, member, subscript
+from treadle.cuda_cpp.lower.objects import load, member, subscript
 from treadle.cuda_cpp.lower.pointers import (
     ZERO,
-    address,
     as_pointer_to,
-    base_offset,
     demand_address,
-    follow,
-    moved_by_bytes,
     pointer_of,
     unit_of,
 )
@@ -53,6 +55,7 @@ from treadle.cuda_cpp.lower.values import (
     not_a_number,
     with_category,
 )
+from treadle.cuda_cpp.semantics.bases import derives
 from treadle.cuda_cpp.semantics.types import (
     ARITHMETIC,
     BFLOAT16,
@@ -80,7 +83,6 @@ from treadle.cuda_cpp.semantics.types import (
     decay,
     holds_array,
     holds_pointer,
-    ir_type,
     is_split,
 )
 from treadle.cuda_cpp.syntax import tree
@@ -405,13 +407,6 @@ def binds_directly(value: Value, type: Reference) -> bool:
     return given == type.to or in_parts or (given is not None and derives(given, type.to))
 
 
-def derives(given: CppType | None, base: CppType) -> bool:
-    """Whether a class is derived from another one."""
-    if not isinstance(given, ClassType) or not isinstance(base, ClassType):
-        return False
-    return any(one == base or derives(one, base) for one in given.bases)
-
-
 def convert(cx: Context, value: Value, type: CppType, span: Span) -> Value:
     """An implicit conversion. CompileError if there is none."""
     if isinstance(type, Reference):
@@ -441,11 +436,8 @@ def convert(cx: Context, value: Value, type: CppType, span: Span) -> Value:
                     return Rvalue(low, type)
                 return replace(value, expression=converted, type=type, low=low)
             return Rvalue(converted, type)
-        if isinstance(type, ClassType) and derives(given, type):
-            if acts(type):
-                part = as_base(cx, value, type, span)
-                return with_category(part, "xvalue") if is_prvalue(value) else part
-            return _base_part(cx, value, type, span)
+    if isinstance(value, (Rvalue, SplitStruct, *OBJECTS)) and derives(given, type):
+        return _sliced(cx, value, type, span)
     if isinstance(given, ClassType) and given != type:
         made = cx.rules.call_conversion(cx, value, type, True, span)
         if made is not None:
@@ -461,6 +453,18 @@ def convert(cx: Context, value: Value, type: CppType, span: Span) -> Value:
     if given == type:
         return value
     raise _no_conversion(cx, value, type, span)
+
+
+def _sliced(cx: Context, value: Value, type: CppType, span: Span) -> Value:
+    """The base of an object by value."""
+    assert isinstance(type, ClassType)
+    if isinstance(value, SplitStruct):
+        part = as_base(cx, value, type, span)
+        return replace(part, whole=None) if isinstance(part, SplitStruct) else part
+    if acts(type):
+        part = as_base(cx, value, type, span)
+        return with_category(part, "xvalue") if is_prvalue(value) else part
+    return base_part(cx, value, type, span)
 
 
 def _to_member_pointer(cx: Context, value: Value, type: MemberPointer, span: Span) -> Value:
@@ -545,6 +549,7 @@ def _to_pointer(cx: Context, value: Value, type: Pointer | MemberPointer, span: 
     if pointer.to == VOID and type.to != VOID:
         raise cx.wrong(f"a void pointer converts to {type} only by a cast", span)
     if isinstance(type.to, ClassType) and derives(pointer.to, type.to):
+        refuse_ambiguous_base(cx, pointer.to, type.to, span)
         pointer = base_pointer(cx, pointer, type.to)
     if cx.lowering.checking and pointer.const and not type.const:
         raise cx.wrong(
@@ -552,31 +557,6 @@ def _to_pointer(cx: Context, value: Value, type: Pointer | MemberPointer, span: 
         )
     const = pointer.const or type.const
     return replace(as_pointer_to(pointer, type.to), const=const)
-
-
-def as_base(cx: Context, value: Value, base: CppType, span: Span) -> Value:
-    """The base subobject of an object, for a reference to its base or a method of it. Other values
-    as they are."""
-    given = getattr(value, "type", None)
-    if not isinstance(base, ClassType) or given is None or not derives(given, base):
-        return value
-    match value:
-        case Rvalue():
-            return _base_part(cx, value, base, span)
-        case Lvalue():
-            return replace(value, type=base)  # the derived class has all its fields
-        case ChoiceLvalue(tag, choices):
-            parts = tuple(c if c is None else as_base(cx, c, base, span) for c in choices)
-            return ChoiceLvalue(tag, parts, base)
-        case SplitStruct(fields=fields):
-            inherited = {one.name: fields[one.name] for one in all_fields(base)}
-            return SplitStruct(base, inherited, value.const, whole=value.whole or value)
-    return follow(cx, base_pointer(cx, address(cx, value, span), base), span)
-
-
-def _base_part(cx: Context, value: Value, base: ClassType, span: Span) -> Value:
-    """The base subobject of an object, as a copy of its fields."""
-    return load_by_fields(cx, value, base, span)
 
 
 def loses_const(written: object, value: Value) -> bool:
@@ -597,15 +577,3 @@ def refuse_lost_const(cx: Context, written: object, value: Value, span: Span) ->
         raise cx.wrong(
             f"a {pointer.type} does not convert to {pointer.to}*: what it points to is const", span
         )
-
-
-def base_pointer(cx: Context, pointer: PointerValue, base: ClassType) -> PointerValue:
-    """A pointer to an object converted to one to its base, which may have an offset in it."""
-    assert isinstance(pointer.to, ClassType)
-    return moved_by_bytes(cx, pointer, base_offset(ir_type(pointer.to), base), base)
-
-
-def derived_pointer(cx: Context, pointer: PointerValue, type: ClassType) -> PointerValue:
-    """A pointer to a base cast to one to the derived object that contains it."""
-    assert isinstance(pointer.to, ClassType)
-    return moved_by_bytes(cx, pointer, -base_offset(ir_type(type), pointer.to), type)

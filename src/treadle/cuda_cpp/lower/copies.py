@@ -9,9 +9,10 @@ from treadle.cuda_cpp.lower.arithmetic import constant, minus
 from treadle.cuda_cpp.lower.assignment import (
     put,
 )
+from treadle.cuda_cpp.lower.base_objects import as_base
 from treadle.cuda_cpp.lower.constructors import run_chosen
 from treadle.cuda_cpp.lower.context import Context, Returns
-from treadle.cuda_cpp.lower.conversions import as_base, is_lvalue
+from treadle.cuda_cpp.lower.conversions import is_lvalue
 from treadle.cuda_cpp.lower.hierarchy import set_table
 from treadle.cuda_cpp.lower.inlining import run_body
 from treadle.cuda_cpp.lower.lifetimes import take

@@ -96,7 +96,11 @@ def type_of(cx: Context, expression: Any) -> CppType:
 def exact_type_of(cx: Context, expression: Any) -> CppType:
     """The type of an expression that is not evaluated, as a reference if it is an lvalue or names
     an object that may be moved from."""
-    value = unevaluated(cx, expression)
+    return exact_type(unevaluated(cx, expression))
+
+
+def exact_type(value: Any) -> CppType:
+    """The type of a value, as a reference if it is an lvalue or may be moved from."""
     type: CppType = getattr(value, "type", VOID)
     if isinstance(type, Reference):
         return type

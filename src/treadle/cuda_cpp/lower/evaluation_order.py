@@ -13,8 +13,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from treadle.core.source import Span
+from treadle.cuda_cpp.lower.base_objects import as_base
 from treadle.cuda_cpp.lower.context import Context
-from treadle.cuda_cpp.lower.conversions import OBJECTS, as_base, binds_directly, convert, rvalue
+from treadle.cuda_cpp.lower.conversions import OBJECTS, binds_directly, convert, rvalue
 from treadle.cuda_cpp.lower.dispatch import lower
 from treadle.cuda_cpp.lower.pointers import pointer_of
 from treadle.cuda_cpp.lower.special_members import acts

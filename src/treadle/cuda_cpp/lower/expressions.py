@@ -26,7 +26,7 @@ from treadle.cuda_cpp.lower.casts import (
     explicit_cast,
 )
 from treadle.cuda_cpp.lower.class_deduction import deduced_class, placeholder
-from treadle.cuda_cpp.lower.classes import find_bits, find_field, has_field, is_const_field
+from treadle.cuda_cpp.lower.classes import is_const_field
 from treadle.cuda_cpp.lower.closures import (
     is_closure,
     is_static,
@@ -57,6 +57,13 @@ from treadle.cuda_cpp.lower.evaluation_order import (
     arguments,
     lower_to_block,
     snapshot,
+)
+from treadle.cuda_cpp.lower.fields import (
+    find_bits,
+    find_field,
+    has_field,
+    has_own_field,
+    refuse_ambiguous,
 )
 from treadle.cuda_cpp.lower.initializers import from_list
 from treadle.cuda_cpp.lower.member_pointers import holds_function_pointer, pointed_member
@@ -240,8 +247,9 @@ def _find_value(cx: Context, node: tree.Name) -> Any:
     in_lambda = False
     while scope is not None:
         found = scope.own(node.text)
-        if found is not None:
+        if found is not None and not _is_hidden_by_field(scope, node):
             _refuse_hidden_in_base(cx, scope, node)
+            _refuse_ambiguous_in_bases(cx, scope, node)
             if isinstance(found, Functions) and scope.kind == "class" and this is not None:
                 return FunctionSet(
                     node.text, tuple(found.overloads), arguments=node.arguments, receiver=this
@@ -273,6 +281,21 @@ def _refuse_hidden_in_base(cx: Context, scope: Scope, node: tree.Name) -> None:
     type = scope.names.get("<class>") if scope.kind == "class" else None
     if isinstance(type, ClassType) and type.bases:
         refuse_hidden(cx, type, node.text, node.span)
+
+
+def _is_hidden_by_field(scope: Scope, node: tree.Name) -> bool:
+    """Whether a class has a field of the name of what its base declares."""
+    type = scope.names.get("<class>") if scope.kind == "class" else None
+    if not isinstance(type, ClassType) or not type.bases or node.text in scope.names:
+        return False
+    return has_own_field(type, node.text)
+
+
+def _refuse_ambiguous_in_bases(cx: Context, scope: Scope, node: tree.Name) -> None:
+    """CompileError for a name in a method that several bases declare."""
+    type = scope.names.get("<class>") if scope.kind == "class" else None
+    if isinstance(type, ClassType) and type.bases and node.text not in scope.names:
+        refuse_ambiguous(cx, type, node.text, node.span)
 
 
 def _without_object(cx: Context, node: tree.Name, in_lambda: bool) -> str:

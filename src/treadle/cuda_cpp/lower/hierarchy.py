@@ -16,14 +16,12 @@ from treadle.cuda_cpp.lower.casts import (
     without_const,
 )
 from treadle.cuda_cpp.lower.context import Context
-from treadle.cuda_cpp.lower.conversions import (
-    derives,
-)
 from treadle.cuda_cpp.lower.names import is_auto, resolve, resolved_parameter
 from treadle.cuda_cpp.lower.objects import store
 from treadle.cuda_cpp.lower.special_members import TABLE, is_polymorphic
 from treadle.cuda_cpp.lower.values import Value
 from treadle.cuda_cpp.program import number_of_memory
+from treadle.cuda_cpp.semantics.bases import derives
 from treadle.cuda_cpp.semantics.scopes import (
     DeclaredType,
     Functions,

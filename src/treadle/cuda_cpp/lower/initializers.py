@@ -10,20 +10,16 @@ from treadle.cuda_cpp.lower.arithmetic import constant, folded, holds, zero_of
 from treadle.cuda_cpp.lower.assignment import (
     initialize,
 )
+from treadle.cuda_cpp.lower.base_objects import as_base
 from treadle.cuda_cpp.lower.casts import (
     explicit_cast,
 )
-from treadle.cuda_cpp.lower.classes import has_field
 from treadle.cuda_cpp.lower.conditionals import lower_place
 from treadle.cuda_cpp.lower.context import Context
-from treadle.cuda_cpp.lower.conversions import (
-    as_base,
-    convert,
-    derives,
-    rvalue,
-)
+from treadle.cuda_cpp.lower.conversions import convert, rvalue
 from treadle.cuda_cpp.lower.dispatch import lower, type_of
 from treadle.cuda_cpp.lower.evaluation_order import Operands, arguments, bind_reference
+from treadle.cuda_cpp.lower.fields import has_field
 from treadle.cuda_cpp.lower.lifetimes import temporary
 from treadle.cuda_cpp.lower.objects import part_of, store, subscript
 from treadle.cuda_cpp.lower.pointers import as_pointer_to, follow, moved, pointer_of
@@ -41,6 +37,7 @@ from treadle.cuda_cpp.lower.special_members import (
 )
 from treadle.cuda_cpp.lower.storage import array_memory, uninitialized
 from treadle.cuda_cpp.lower.values import Rvalue, SplitArray, SplitStruct, Value
+from treadle.cuda_cpp.semantics.bases import derives, way_to_base
 from treadle.cuda_cpp.semantics.types import (
     BOOL,
     INT,
@@ -224,7 +221,7 @@ def _aggregate(cx: Context, type: ClassType, node: tree.InitializerList, span: S
     if single and type_of(cx, node.items[0]) == type:  # copy-initialization
         return _item(cx, type, node.items[0])
     in_place = holds_array(type) or holds_pointer(type) or acts(type) or has_bits(type)
-    in_place = in_place or _has_whole_base(cx, type, node)
+    in_place = in_place or _has_whole_base(cx, type, node) or has_names_twice(type)
     if in_place or not _is_literal(member_defaults(type)):
         cx.calls += 1
         place = uninitialized(cx, "made", type, (cx.path, "made", cx.calls), span)
@@ -387,10 +384,11 @@ def fill(cx: Context, place: Value, type: CppType, node: tree.InitializerList, s
         or has_bits(type)
         or not _is_literal(member_defaults(type))
         or _has_whole_base(cx, type, node)
+        or has_names_twice(type)
     )
     if isinstance(type, ClassType) and in_parts and not has_constructors(type):
         _clear_words(cx, place, type, span)
-        if _has_whole_base(cx, type, node):
+        if _has_whole_base(cx, type, node) or has_names_twice(type):
             node = _fill_bases(cx, place, type, node, span)
             fields = own_members(type)
         else:
@@ -451,8 +449,12 @@ def _fill_bases(
 ) -> tree.InitializerList:
     """Initialize each base of an object from an item of a list; return the list of the others."""
     items = list(node.items)
+    if node.names:  # designators are of the class's own members
+        items = [tree.InitializerList((), (), span)] * len(type.bases) + items
     for base in type.bases:
-        item = items.pop(0) if items else tree.InitializerList((), (), span)
+        item: Any = tree.InitializerList((), (), span)
+        if items:
+            item = _taken(cx, base, items) if _is_part_of(cx, items[0], base) else items.pop(0)
         part = as_base(cx, place, base, span)
         if isinstance(item, tree.InitializerList):
             fill(cx, part, base, item, span)
@@ -460,13 +462,29 @@ def _fill_bases(
             value = as_base(cx, lower(cx, item), base, span)
             initialize(cx, part, convert(cx, value, base, span), span)
         note_references(place, part)
-    return tree.InitializerList(tuple(items), (), node.span)
+    return tree.InitializerList(tuple(items), node.names, node.span)
+
+
+def _is_part_of(cx: Context, item: Any, base: ClassType) -> bool:
+    """Whether an item initializes a member of a base, whose own braces are left out."""
+    braced = isinstance(item, tree.InitializerList)
+    return _has_parts(base) and not braced and not _is_object_for(cx, item, base)
 
 
 def note_references(place: Value, part: Value) -> None:
     """An object in parts has the references that are bound now in its base."""
-    if isinstance(place, SplitStruct) and isinstance(part, SplitStruct):
+    if not isinstance(place, SplitStruct) or not isinstance(part, SplitStruct):
+        return
+    if place.type == part.type or not way_to_base(place.type, part.type):
         place.fields.update(part.fields)
+
+
+def has_names_twice(type: CppType) -> bool:
+    """Whether a class and its bases have fields of one name, which a list then gives by bases."""
+    if not isinstance(type, ClassType) or not type.bases:
+        return False
+    names = [written_name(one) for one in members_of(type)]
+    return len(set(names)) < len(names)
 
 
 def _clear_words(cx: Context, place: Value, type: ClassType, span: Span) -> None:

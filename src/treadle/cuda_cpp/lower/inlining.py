@@ -30,11 +30,12 @@ from treadle.cuda_cpp.lower.conversions import (
     rvalue,
 )
 from treadle.cuda_cpp.lower.copy_initialization import check_copy
-from treadle.cuda_cpp.lower.dispatch import lower, type_of
+from treadle.cuda_cpp.lower.dispatch import exact_type, lower, type_of
 from treadle.cuda_cpp.lower.evaluation_order import bind_reference, with_fixed_place
+from treadle.cuda_cpp.lower.fixed_parts import fixed_copy
 from treadle.cuda_cpp.lower.initializers import from_list
 from treadle.cuda_cpp.lower.lifetimes import begin, is_local, take, temporary
-from treadle.cuda_cpp.lower.names import is_const
+from treadle.cuda_cpp.lower.names import is_const, resolve
 from treadle.cuda_cpp.lower.pointers import address
 from treadle.cuda_cpp.lower.special_members import acts
 from treadle.cuda_cpp.lower.storage import declare_object, without_value
@@ -53,14 +54,16 @@ from treadle.cuda_cpp.lower.values import (
     is_prvalue,
     with_category,
 )
-from treadle.cuda_cpp.semantics.scopes import REFERENCE, KnownValue, Scope
+from treadle.cuda_cpp.semantics.scopes import OWN, REFERENCE, KnownValue, Scope
 from treadle.cuda_cpp.semantics.types import (
     VOID,
     Arithmetic,
     ClassType,
     CppType,
+    EnumType,
     Pointer,
     Reference,
+    VectorType,
     Void,
     decay,
     holds_array,
@@ -165,16 +168,48 @@ def _single_value(cx: Context, node: tree.Return) -> Value:
         value = from_list(cx, cx.returns.type, node.value, node.span)
         take(cx, value)
         return value
+    if cx.returns.type is None and is_exact(cx.returns.written):
+        value = lower_place(cx, node.value)
+        if isinstance(value, (*OBJECTS, Rvalue)):
+            cx.returns.type = _exact_result(cx, node, node.value, value)
+        return _given(cx, _as_result(cx, node, value), node.span)
     deduced = cx.returns.type is None and isinstance(cx.returns.written, tree.ReferenceType)
     refers = deduced or isinstance(cx.returns.type, Reference)
     value = (lower_place if refers else lower)(cx, node.value)
     if deduced and is_lvalue(value):
         cx.returns.type = _reference_to(cx, value.type)  # type: ignore[union-attr]
-    if isinstance(node.value, tree.Name) and not refers:
-        value = _moved(cx, node.value, value)
-        if is_local(cx, value):  # the variable is the result
-            value = with_category(value, "prvalue")
-    return _given(cx, value, node.span)
+    return _given(cx, value if refers else _as_result(cx, node, value), node.span)
+
+
+def _as_result(cx: Context, node: tree.Return, value: Value) -> Value:
+    """A returned value: a local variable is the result, unless that is a reference."""
+    if not isinstance(node.value, tree.Name) or isinstance(cx.returns.type, Reference):
+        return value
+    value = _moved(cx, node.value, value)
+    own = is_local(cx, value) or _is_own(cx, node.value)
+    return with_category(value, "prvalue") if own else value
+
+
+def _is_own(cx: Context, name: tree.Name) -> bool:
+    """Whether a name is that of a variable of this function, or of a parameter by value."""
+    scope: Scope | None = cx.scope
+    while scope is not None and name.text not in scope.names:
+        scope = scope.parent
+    return not name.scope and scope is not None and OWN + name.text in scope.names
+
+
+def is_exact(written: tree.TypeTree | None) -> bool:
+    """Whether a result type is `decltype(auto)`."""
+    return isinstance(written, tree.AutoType) and written.exact
+
+
+def _exact_result(
+    cx: Context, node: tree.Return, written: tree.Expression, value: Value
+) -> CppType:
+    """The type that `decltype(auto)` is for a returned value."""
+    if not node.parentheses and isinstance(written, (tree.Name, tree.Member)):
+        return resolve(cx, tree.DecltypeType(written, node.span))
+    return exact_type(value)
 
 
 def _moved(cx: Context, name: tree.Name, value: Value) -> Value:
@@ -207,18 +242,23 @@ def _given(cx: Context, value: Value, span: Span) -> Value:
         type = value.type  # type: ignore[union-attr]
     if isinstance(type, Reference):
         return as_const(value) if type.const else value
+    given = getattr(value, "type", None)
+    if type is None and isinstance(given, (Arithmetic, EnumType, VectorType, ClassType)):
+        type = given  # the result is a copy
     if type is None:
         return value
     if isinstance(type, Void):
         return VoidValue(VOID)
     converted = convert(cx, value, type, span)
-    if acts(type):
+    if acts(type) or (holds_array(type) and not isinstance(converted, Rvalue)):
         if is_prvalue(converted):
             take(cx, converted)
             return converted
         key = (cx.path, "returned")
         made: Value = declare_object(cx, f"{cx.name}.result", type, key, converted, span)
         return made
+    if isinstance(converted, SplitStruct) and not is_prvalue(converted):
+        return fixed_copy(cx, converted, (cx.path, "returned"), span)
     if isinstance(converted, Lvalue) and not holds_array(type):
         return rvalue(cx, converted, span)
     if isinstance(converted, Rvalue) and not isinstance(converted.expression, n.Variable):
@@ -313,6 +353,8 @@ def _returned_type(cx: Context, node: tree.Return) -> CppType:
         return VOID
     if isinstance(node.value, tree.InitializerList):
         raise cx.error(f"{cx.name} returns {{…}}: declare its return type", node.span)
+    if is_exact(cx.returns.written):
+        return resolve(cx, tree.DecltypeType(node.value, node.span, node.parentheses))
     return decay(type_of(cx, node.value))
 
 
@@ -458,7 +500,9 @@ def bind_argument(
         elif isinstance(type, Pointer) and not written:
             bound = with_fixed_place(cx, converted, span)
         elif isinstance(converted, SplitStruct) and not written:
-            bound = with_category(converted, "lvalue")
+            own = is_prvalue(converted)
+            fixed = converted if own else fixed_copy(cx, converted, key, span)
+            bound = with_category(fixed, "lvalue")
         elif (
             isinstance(converted, Rvalue)
             and isinstance(converted.expression, n.Constant)
@@ -467,6 +511,7 @@ def bind_argument(
             bound = KnownValue(converted)
         else:
             bound = declare_object(cx, parameter.name or "unused", type, key, converted, span)
+            cx.scope.names[OWN + parameter.name] = type
     if parameter.name:
         note_volatile(cx, parameter.type, bound)
         const = type.const if isinstance(type, Reference) else is_const(parameter.type)

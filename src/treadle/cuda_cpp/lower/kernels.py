@@ -270,6 +270,10 @@ def _split(
     if isinstance(layout, records.Within):
         assert isinstance(type, Pointer)
         return _within(cx, layout, type, launch, key, span)
+    if isinstance(layout, records.Table) and isinstance(type, ArrayOf):
+        first = _table(cx, layout, Pointer(type.element, True), launch, key, span)
+        cx.lowering.tables_by_value.add(cx.lowering.tables[layout.position].memory)
+        return ArrayValue(replace(first, const=True), type)
     if isinstance(layout, records.Table):
         assert isinstance(type, Pointer)
         return _table(cx, layout, type, launch, key, span)

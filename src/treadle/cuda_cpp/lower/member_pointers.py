@@ -10,18 +10,15 @@ from typing import Any
 from treadle.core.source import Span
 from treadle.cuda_cpp.lower.access import refuse_hidden
 from treadle.cuda_cpp.lower.arithmetic import constant, folded
+from treadle.cuda_cpp.lower.base_objects import as_base
 from treadle.cuda_cpp.lower.casts import (
     without_const,
 )
 from treadle.cuda_cpp.lower.choices import choose
-from treadle.cuda_cpp.lower.classes import find_bits, is_const_field, is_mutable
+from treadle.cuda_cpp.lower.classes import is_const_field, is_mutable
 from treadle.cuda_cpp.lower.context import Context
-from treadle.cuda_cpp.lower.conversions import (
-    OBJECTS,
-    as_base,
-    derives,
-    rvalue,
-)
+from treadle.cuda_cpp.lower.conversions import OBJECTS, rvalue
+from treadle.cuda_cpp.lower.fields import find_bits
 from treadle.cuda_cpp.lower.function_pointers import kept
 from treadle.cuda_cpp.lower.hierarchy import own_functions
 from treadle.cuda_cpp.lower.inlining import bind_result
@@ -44,6 +41,7 @@ from treadle.cuda_cpp.lower.values import (
     describe,
 )
 from treadle.cuda_cpp.program import number_of_memory
+from treadle.cuda_cpp.semantics.bases import derives
 from treadle.cuda_cpp.semantics.scopes import Functions, Overload
 from treadle.cuda_cpp.semantics.types import (
     VOID,
@@ -56,6 +54,7 @@ from treadle.cuda_cpp.semantics.types import (
     Void,
     all_fields,
     innermost,
+    parts_of_bases,
 )
 from treadle.cuda_cpp.syntax import tree
 from treadle.ir import nodes as n
@@ -113,8 +112,9 @@ def _with_bases(type: ClassType) -> Iterator[ClassType]:
 def _paths(type: ClassType) -> Iterator[_Path]:
     """The fields of a class, those of bases first, so that the number of a base's field in a
     derived class is the one that it has there, and a constant."""
-    for base in type.bases:
-        yield from _paths(base)
+    for base, part in parts_of_bases(type):
+        for path in _paths(base):
+            yield path if part is None else (part, *path)
     for field in type.fields:
         if is_word(field):
             continue

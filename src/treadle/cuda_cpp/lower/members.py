@@ -9,20 +9,17 @@ from treadle.core.source import Span
 from treadle.cuda_cpp.lower import builtin_names
 from treadle.cuda_cpp.lower.access import refuse_hidden
 from treadle.cuda_cpp.lower.arithmetic import constant, folded
+from treadle.cuda_cpp.lower.base_objects import as_base
 from treadle.cuda_cpp.lower.calls import call_operator, operator_call
 from treadle.cuda_cpp.lower.casts import (
     without_const,
 )
-from treadle.cuda_cpp.lower.classes import find_bits, find_field, is_const_field, is_mutable
+from treadle.cuda_cpp.lower.classes import is_const_field, is_mutable
 from treadle.cuda_cpp.lower.context import Context
-from treadle.cuda_cpp.lower.conversions import (
-    as_base,
-    convert,
-    derives,
-    integer,
-)
+from treadle.cuda_cpp.lower.conversions import convert, integer
 from treadle.cuda_cpp.lower.dispatch import lower
 from treadle.cuda_cpp.lower.evaluation_order import Operands, lower_to_block, second_operand
+from treadle.cuda_cpp.lower.fields import find_bits, find_field, refuse_ambiguous
 from treadle.cuda_cpp.lower.names import (
     constant_integer,
     is_const,
@@ -51,6 +48,7 @@ from treadle.cuda_cpp.lower.values import (
 )
 from treadle.cuda_cpp.lower.variables import global_variable
 from treadle.cuda_cpp.lower.warnings import warn_of_subscript
+from treadle.cuda_cpp.semantics.bases import derives
 from treadle.cuda_cpp.semantics.scopes import (
     Functions,
     GlobalVariable,
@@ -152,12 +150,20 @@ def lower_member(cx: Context, node: tree.Member) -> Value:
         )
     type = getattr(base, "type", VOID)
     if isinstance(type, ClassType):
-        refuse_hidden(cx, type, node.name.text, node.span, of_object=True)
+        named = _named_class(cx, type, node.name)
+        refuse_hidden(cx, named, node.name.text, node.span, of_object=True)
     found = member_of(cx, base, node.name, node.span)
     type = getattr(base, "type", None)
     if isinstance(type, ClassType) and is_const_field(type, node.name.text):
         found = as_const(found)
     return found
+
+
+def _named_class(cx: Context, type: ClassType, name: tree.Name) -> ClassType:
+    """The class whose member a name is: that before `::`, or else the object's."""
+    home = scope_of(cx, name.scope) if name.scope else None
+    found = None if home is None else home.names.get("<class>")
+    return found if isinstance(found, ClassType) else type
 
 
 def _arrow(cx: Context, base: Value, span: Span) -> Value:
@@ -203,6 +209,7 @@ def as_qualified(cx: Context, value: Value, name: tree.Name, span: Span) -> Valu
 
 
 def _of_class(cx: Context, base: Value, type: ClassType, name: tree.Name, span: Span) -> Value:
+    refuse_ambiguous(cx, type, name.text, span)
     found = find_field(type, name.text)
     bits = find_bits(type, name.text)
     own = any(one.name == name.text for one in type.bits)

@@ -14,7 +14,6 @@ from treadle.cuda_cpp.lower.conversions import (
     common_type,
     condition,
     convert,
-    derives,
     integer,
     is_not_null,
     number,
@@ -42,6 +41,7 @@ from treadle.cuda_cpp.lower.values import (
     describe,
     is_in_parts,
 )
+from treadle.cuda_cpp.semantics.bases import derives
 from treadle.cuda_cpp.semantics.types import (
     BFLOAT16,
     BOOL,

@@ -61,6 +61,7 @@ _MOST_BY_VALUE = 256  # bytes of a parameter; a larger one is uploaded to memory
 _MOST_BY_VALUE_IN_TOTAL = 2048  # and so is one that exceeds this sum
 _MOST_BYTES = 32_764
 _MOST_PARTS = 256  # parameters of the launch for structs with pointers
+_MOST_SEPARATE = 16  # pointers of an array in such a struct that are parameters of their own
 _NO_ADDRESSES = "memory on most devices cannot hold addresses"
 
 
@@ -210,6 +211,10 @@ def _layout(cx: Context, found: Parameters, part: _Part) -> ArgumentLayout:
             "parameters of their own",
             part.span,
         )
+    if isinstance(type, ArrayOf) and _is_long(type):
+        table = _table(cx, found, part, Pointer(type.element))
+        assert isinstance(table, Table)
+        return replace(table, length=type.length)
     count = len(all_fields(type)) if isinstance(type, ClassType) else type.length
     if not count:
         raise cx.error(f"{part.words} is an array of unknown length", part.span)
@@ -225,6 +230,13 @@ def _layout(cx: Context, found: Parameters, part: _Part) -> ArgumentLayout:
     else:
         parts = [(at, part.item(at)) for at in range(count)]
     return Split(str(type), tuple((name, _layout(cx, found, one)) for name, one in parts))
+
+
+def _is_long(type: ArrayOf) -> bool:
+    """Whether an array of pointers is one array in memory, and not a parameter for each."""
+    to = type.element.to if isinstance(type.element, Pointer) else IMAGE
+    plain = not isinstance(to, FunctionOf) and to != IMAGE and not _is_table(innermost(to))
+    return plain and (type.length or 0) > _MOST_SEPARATE
 
 
 def _is_table(element: CppType) -> bool:

@@ -42,10 +42,13 @@ from treadle.cuda_cpp.lower.values import (
     Value,
     VoidValue,
 )
+from treadle.cuda_cpp.semantics.bases import way_to_base
 from treadle.cuda_cpp.semantics.types import (
+    BASE,
     ArrayOf,
     ClassType,
     CppType,
+    Field,
     FunctionOf,
     Incomplete,
     NoLayout,
@@ -109,6 +112,9 @@ def pointer_of(cx: Context, value: Value) -> PointerValue | None:
             )
         case Lvalue(type=Pointer()) | ChoiceLvalue(type=Pointer()):
             return load_slot(cx, value)
+        case ChoiceLvalue(tag, choices, ArrayOf(element=inner)):
+            firsts = [None if one is None else pointer_of(cx, one) for one in choices]
+            return _either(cx, tag, [one or NULL for one in firsts], inner)
     return None
 
 
@@ -192,10 +198,31 @@ def moved_by_bytes(cx: Context, pointer: PointerValue, further: int, to: ClassTy
     return _plain(pointer, offset, unit, to)
 
 
-def base_offset(type: ir.Type, base: ClassType) -> int:
+def base_offset(type: ClassType, base: ClassType) -> int:
     """The offset of a base in an object, in bytes."""
+    start = 0
+    for part in way_to_base(type, base):
+        start += _offset_of(ir_type(type), part)
+        assert isinstance(part.type, ClassType)
+        type = part.type
+    return start + _offset_in(ir_type(type), base)
+
+
+def _offset_of(type: ir.Type, field: Field) -> int:
+    return ir.field_offset(type, field.name) if isinstance(type, ir.Struct) else 0
+
+
+def _offset_in(stored: ir.Type, base: ClassType) -> int:
+    """The offset of a base whose fields are among those of an object."""
     fields = all_fields(base)
-    return ir.field_offset(type, fields[0].name) if fields and isinstance(type, ir.Struct) else 0
+    return _offset_of(stored, fields[0]) if fields else 0
+
+
+def whole_place(place: n.Place) -> n.Place:
+    """The place of the object that a place is a base of, as far as the base is a part of it."""
+    while isinstance(place, n.Member) and place.name.startswith(BASE):
+        place = place.base
+    return place
 
 
 def is_base_of(place: n.Place, type: CppType) -> bool:
@@ -434,7 +461,7 @@ def address(cx: Context, value: Value, span: Span) -> PointerValue:
                 return PointerValue((NullTarget(),), ZERO, unit_of(type), type, const=const)
             found = replace(_address_of_place(cx, place, type), const=const)
             if isinstance(type, ClassType) and is_base_of(place, type):
-                return moved_by_bytes(cx, found, base_offset(place.type, type), type)
+                return moved_by_bytes(cx, found, _offset_in(place.type, type), type)
             return found
         case ScatteredLvalue(target, offset, unit, type, const):
             return PointerValue((target,), offset, unit, type, const=const)

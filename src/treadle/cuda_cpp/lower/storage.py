@@ -201,6 +201,8 @@ def declare_object(
     if isinstance(type, Pointer):
         return _declare_pointer_with(cx, name, type, key, value, span)
     if isinstance(type, ArrayOf) and is_split(type):
+        if _is_table_by_value(cx, value):  # which nothing changes
+            return value
         values = None if value is None else convert(cx, value, type, span)
         assert values is None or isinstance(values, SplitArray)
         return pointer_items(cx, name, type, key, values, span)
@@ -234,6 +236,13 @@ def declare_object(
     variable_ = cx.let_as(name, rvalue(cx, converted, span).expression, span)
     cx.lowering.variable_keys[variable_.name] = key
     return Lvalue(variable_, type)
+
+
+def _is_table_by_value(cx: Context, value: Any) -> bool:
+    """Whether a value is a long array of pointers that the launch passes."""
+    if not isinstance(value, ArrayValue) or not isinstance(value.first.targets[0], MemoryTarget):
+        return False
+    return value.first.targets[0].memory in cx.lowering.tables_by_value
 
 
 def uninitialized(cx: Context, name: str, type: CppType, key: Any, span: Span) -> Any:

@@ -11,10 +11,11 @@ from collections.abc import Callable, Sequence
 
 from treadle.core.source import Span
 from treadle.cuda_cpp.lower.context import Context
-from treadle.cuda_cpp.lower.conversions import IMPOSSIBLE, common_type, derives, rank_of, underlying
+from treadle.cuda_cpp.lower.conversions import IMPOSSIBLE, common_type, rank_of, underlying
 from treadle.cuda_cpp.lower.names import resolve
 from treadle.cuda_cpp.lower.special_members import lifetime_of
 from treadle.cuda_cpp.lower.values import Lvalue, Rvalue, Value
+from treadle.cuda_cpp.semantics.bases import derives
 from treadle.cuda_cpp.semantics.types import (
     ARITHMETIC,
     BOOL,

@@ -13,13 +13,13 @@ from treadle.cuda_cpp.lower.access import (
     refuse_hidden_destructor,
 )
 from treadle.cuda_cpp.lower.arithmetic import folded
+from treadle.cuda_cpp.lower.base_objects import as_base
 from treadle.cuda_cpp.lower.class_deduction import deduced_class, placeholder
 from treadle.cuda_cpp.lower.conditionals import lower_place
 from treadle.cuda_cpp.lower.constant_evaluation import TooLong, evaluate
 from treadle.cuda_cpp.lower.constant_rules import refuse_other_calls, refuse_run_time
 from treadle.cuda_cpp.lower.context import Context, NotPure, key_of, tree_made
 from treadle.cuda_cpp.lower.conversions import (
-    as_base,
     binds_directly,
     convert,
     is_const_object,
@@ -77,6 +77,7 @@ from treadle.cuda_cpp.lower.values import (
     with_category,
 )
 from treadle.cuda_cpp.semantics.scopes import (
+    OWN,
     REFERENCE,
     GlobalVariable,
     KnownValue,
@@ -155,6 +156,7 @@ def declare(cx: Context, node: tree.VariableDeclaration) -> None:
     cx.lowering.declared = outer
     if not lasting:
         begin(cx, made, type)
+        cx.scope.names[OWN + node.name] = type
     note_volatile(cx, node.type, made)
     cx.scope.names[node.name] = as_const(made) if is_constant_variable(node) else made
 

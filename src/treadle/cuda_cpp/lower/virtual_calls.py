@@ -9,15 +9,12 @@ from typing import NamedTuple
 
 from treadle.core.source import Span
 from treadle.cuda_cpp.lower.arithmetic import constant
+from treadle.cuda_cpp.lower.base_objects import as_base
 from treadle.cuda_cpp.lower.casts import (
     explicit_cast,
 )
 from treadle.cuda_cpp.lower.choices import for_each_choice
 from treadle.cuda_cpp.lower.context import Context
-from treadle.cuda_cpp.lower.conversions import (
-    as_base,
-    derives,
-)
 from treadle.cuda_cpp.lower.function_pointers import kept
 from treadle.cuda_cpp.lower.functions import call_function, with_defaults
 from treadle.cuda_cpp.lower.hierarchy import (
@@ -40,6 +37,7 @@ from treadle.cuda_cpp.lower.values import (
     Value,
     VoidValue,
 )
+from treadle.cuda_cpp.semantics.bases import derives
 from treadle.cuda_cpp.semantics.scopes import Overload
 from treadle.cuda_cpp.semantics.types import VOID, ClassType, Reference, Void, ir_type
 from treadle.cuda_cpp.syntax import tree

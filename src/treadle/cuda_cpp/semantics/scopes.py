@@ -87,6 +87,7 @@ class KnownValue:
 
 
 REFERENCE = "<reference>"  # before the name of a reference, its type
+OWN = "<own>"  # before the name of a variable that is an object of its function, not a reference
 SKIPPED = "<skipped>"  # before the name of host code, which may be that of a class declared before
 SPELLED = "<spelled>"  # the name of an instance of a class template, with its arguments
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import field, replace
 from functools import cache
+from itertools import count
 from typing import Any, Literal, TypeAlias
 
 from treadle.core.errors import CompileError
@@ -393,8 +394,30 @@ def count_of(type: CppType) -> int:
 
 def all_fields(type: ClassType) -> tuple[Field, ...]:
     """The fields of the bases, then its own, in the order of memory."""
-    inherited = tuple(f for base in type.bases for f in all_fields(base))
-    return inherited + type.fields
+    if not type.bases:
+        return type.fields
+    inherited = (
+        all_fields(base) if part is None else (part,) for base, part in parts_of_bases(type)
+    )
+    return (*(one for fields in inherited for one in fields), *type.fields)
+
+
+@cache
+def parts_of_bases(type: ClassType) -> tuple[tuple[ClassType, Field | None], ...]:
+    """The bases of a class, and the field that a base is in objects of the class: None if its
+    fields are among those of the class, which they are unless another base has their names."""
+    taken: set[str] = set()
+    found: list[tuple[ClassType, Field | None]] = []
+    for base in type.bases:
+        part = None
+        names = {one.name for one in all_fields(base)}
+        if names & taken:
+            number = next(at for at in count(1) if f"{BASE}{at}" not in taken)
+            part = Field(f"{BASE}{number}", base)
+            names = {part.name}
+        taken |= names
+        found.append((base, part))
+    return tuple(found)
 
 
 class NoLayout(Exception):
@@ -406,6 +429,7 @@ class NoLayout(Exception):
 PADDING = "padding."
 WORDS = "bits."  # words with bit fields in them
 UNION_WORDS = "union.words"
+BASE = "base."  # a base with fields of the names that another base's fields have
 
 
 # A pointer in memory: its offset in bytes, and which of the memories that it may point into.

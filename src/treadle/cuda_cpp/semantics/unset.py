@@ -142,7 +142,7 @@ class _Search:
             case tree.Binary("&&" | "||", left, right):
                 return self.first(left) or _unsure(self.first(right))
             case tree.Conditional(condition, if_true, if_false):
-                return self.first(condition) or self._one_of(if_true, if_false)
+                return self.first(condition) or self._one_of(if_true or condition, if_false)
             case tree.Call(function, arguments):
                 named = None if isinstance(function, tree.Name) else self.first(function)
                 return named or self._arguments(function, arguments)
@@ -184,7 +184,7 @@ class _Search:
         while isinstance(node, tree.Member) and not node.arrow:
             node = node.base
         if isinstance(node, tree.Conditional):
-            return self._is_part(node.if_true) or self._is_part(node.if_false)
+            return self._is_part(node.if_true or node.condition) or self._is_part(node.if_false)
         if isinstance(node, tree.Binary) and node.op == ",":
             return self._is_part(node.right)
         return isinstance(node, tree.Name) and self._named(node) is not None

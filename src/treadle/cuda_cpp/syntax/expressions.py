@@ -84,7 +84,7 @@ def conditional(c: Cursor) -> tree.Expression:
 def _conditional(c: Cursor, condition: tree.Expression) -> tree.Expression:
     span = c.span
     c.index += 1
-    if_true = bracketed(c)
+    if_true = None if c.texts[c.index] == ":" else bracketed(c)
     c.expect(":", "between the two operands after '?'")
     return tree.Conditional(condition, if_true, assignment(c), span)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import takewhile
 
 from treadle.core.source import Span
 from treadle.cuda_cpp.syntax import (
@@ -92,7 +93,9 @@ def function(
 
 def _note_arity(c: Cursor, name: str, found: Function, span: Span) -> None:
     """Note with how many arguments a function may be called."""
-    least = sum(one.default is None and not one.pack for one in found.parameters)
+    # Those after a default argument have theirs from an earlier declaration, if not here.
+    needed = takewhile(lambda one: one.default is None, found.parameters)
+    least = sum(not one.pack for one in needed)
     most: float = len(found.parameters)
     if found.variadic or any(one.pack for one in found.parameters):
         most = math.inf

@@ -448,13 +448,15 @@ def _continue(c: Cursor) -> tree.Statement:
 def _return(c: Cursor) -> tree.Statement:
     span = c.span
     c.index += 1
+    begin = c.index
     value: tree.Expression | tree.InitializerList | None = None
     if c.texts[c.index] == "{":
         value = initializers.braces(c)
     elif c.texts[c.index] not in (";", "}"):
         value = expressions.expression(c)
+    parentheses = c.texts[begin] == "(" and c.partners[begin] == c.index - 1
     c.expect_semicolon("'return'" if value is None else "the returned value")
-    return tree.Return(value, span)
+    return tree.Return(value, span, parentheses)
 
 
 def _empty(c: Cursor) -> tree.Statement:

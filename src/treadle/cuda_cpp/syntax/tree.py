@@ -257,8 +257,10 @@ class Assign:
 
 @dataclass(frozen=True, slots=True)
 class Conditional:
+    """`condition ? if_true : if_false`; without `if_true` in GNU's `condition ?: if_false`."""
+
     condition: Expression
-    if_true: Expression
+    if_true: Expression | None
     if_false: Expression
     span: Span = field(default=NOWHERE, compare=False)
 
@@ -569,6 +571,7 @@ class Continue:
 class Return:
     value: Expression | InitializerList | None = None
     span: Span = field(default=NOWHERE, compare=False)
+    parentheses: bool = False  # around the whole value, which decltype(auto) asks for
 
 
 @dataclass(frozen=True, slots=True)
