@@ -6,7 +6,7 @@ table of `docs/design/compiler-faults.md` from this.
 
 from __future__ import annotations
 
-from treadle.core.quick_dataclasses import dataclass
+from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import struct
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 
 from treadle.core.dim3 import Dim3
 from treadle.core.limits import Limits
-from treadle.core.quick_dataclasses import dataclass
 from treadle.ir.nodes import Parameter
 from treadle.ir.types import Scalar
 

@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 
 from treadle.codegen import TARGETS
 from treadle.codegen.records import KernelCode, Options, Target
 from treadle.core.dim3 import Dim3
-from treadle.core.quick_dataclasses import dataclass
 from treadle.ir import nodes as n
 from treadle.ir.intervals import Interval
 from treadle.ir.passes.instrument import ReportSite

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Literal
 
 from treadle.core.dim3 import Dim3
-from treadle.core.quick_dataclasses import dataclass
 from treadle.core.traits import Traits
 
 MOST_NARROW = (1 << 31) - (1 << 16)

@@ -13,8 +13,7 @@ from __future__ import annotations
 
 import math
 import re
-
-from treadle.core.quick_dataclasses import dataclass
+from dataclasses import dataclass
 
 INTEGER_KINDS = "diouxXc"
 FLOAT_KINDS = "aAeEfFgG"

@@ -6,8 +6,9 @@ them, and never by a driver's name: so a new device needs no change there.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from treadle.core.dtypes import DType, int64
-from treadle.core.quick_dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)

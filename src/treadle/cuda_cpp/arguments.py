@@ -8,13 +8,13 @@ tensors, and numbers of the right kind, need none.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import numpy as np
 
 from treadle.core.errors import DtypeError, LaunchError
-from treadle.core.quick_dataclasses import dataclass
 from treadle.cuda_cpp.pair_values import as_pairs
 from treadle.cuda_cpp.program import KernelInstance
 from treadle.cuda_cpp.python_values import Mismatch, OutOfRange, described, number_of, record_of

@@ -7,12 +7,12 @@ of their digits.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from treadle.core.errors import LaunchError
-from treadle.core.quick_dataclasses import dataclass
 from treadle.cuda_cpp.pair_values import as_pairs, from_pairs, has_doubles
 from treadle.cuda_cpp.program import KernelInstance
 from treadle.ir.signature import DeclaredPointer

@@ -4,11 +4,10 @@ before and after it."""
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any
 
 from treadle.core.errors import LaunchError
-from treadle.core.quick_dataclasses import dataclass
 from treadle.cuda_cpp.program import (
     PointerSlot,
     Table,

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 
-from treadle.core.quick_dataclasses import dataclass
 from treadle.core.source import excerpt
 from treadle.cuda_cpp.program import Note
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, MutableMapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias, cast
 
 import numpy as np
 
 from treadle.core.errors import LaunchError
-from treadle.core.quick_dataclasses import dataclass
 from treadle.cuda_cpp.program import KernelInstance, Sampling
 
 Address: TypeAlias = Literal["clamp", "border", "wrap", "mirror"]

@@ -8,11 +8,10 @@ signature it has not seen with the constants it captures now.
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from treadle.core.dim3 import Dim3
-from treadle.core.quick_dataclasses import dataclass
 from treadle.ir.nodes import Kernel
 from treadle.ir.signature import DeclaredParameter, Signature
 

@@ -15,7 +15,8 @@ matrix of 16 rows by one of 8 columns, over 8 * `per` elements of their inner ax
 
 from __future__ import annotations
 
-from treadle.core.quick_dataclasses import dataclass
+from dataclasses import dataclass
+
 from treadle.ir.types import BF16, F16, F32, I8, I32, U8, U32, Scalar, Type, Vector
 
 WIDTH = 32  # lanes

@@ -25,11 +25,10 @@ Meaning, on every target:
 
 from __future__ import annotations
 
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 from treadle.core.dim3 import Dim3
-from treadle.core.quick_dataclasses import dataclass
 from treadle.core.source import NOWHERE, Span
 from treadle.ir.types import BOOL, I32, Scalar, Type
 

@@ -5,9 +5,9 @@ Kernels are generic in shape: a signature holds types and layouts, never sizes.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TypeAlias
 
-from treadle.core.quick_dataclasses import dataclass
 from treadle.ir.types import Array, Scalar, Struct, Type, Vector
 
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 
 from treadle.core.errors import CompileError
-from treadle.core.quick_dataclasses import dataclass
 from treadle.core.source import Span
 
 _TOKEN = re.compile(

@@ -6,10 +6,9 @@ alignments and field offsets are decided here once and never by a printer.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cache
 from typing import Literal, TypeAlias
-
-from treadle.core.quick_dataclasses import dataclass
 
 Kind = Literal["bool", "int", "uint", "float"]
 

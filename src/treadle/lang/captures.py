@@ -11,13 +11,13 @@ import ast
 import builtins
 import os
 from collections.abc import Hashable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
 import numpy as np
 
-from treadle.core.quick_dataclasses import dataclass
 from treadle.lang.source import source_of
 
 MISSING: Any = object()

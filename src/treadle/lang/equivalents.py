@@ -11,6 +11,7 @@ from __future__ import annotations
 import builtins
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
@@ -18,7 +19,6 @@ import numpy as np
 
 from treadle.core.dtypes import as_dtype
 from treadle.core.errors import DtypeError
-from treadle.core.quick_dataclasses import dataclass
 from treadle.lang import namespace
 from treadle.lang.math import python_functions as own
 

@@ -12,10 +12,10 @@ of 16 x 16 (`ir.opaque`), whose layout is the target's own.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Literal
 
 from treadle.core.dtypes import BY_SHORT_NAME, DType, u32
-from treadle.core.quick_dataclasses import dataclass
 from treadle.ir.matrices import COLUMNS, PRODUCTS, ROWS, MatrixProduct
 from treadle.ir.opaque import OPAQUE_FIRST, OPAQUE_SECOND, OPAQUE_SUMS, SIDE
 from treadle.ir.types import Struct

@@ -6,11 +6,11 @@ objects (`lower.positions`); the interpreter calls them, and gets a `GridPos`.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from treadle.core.quick_dataclasses import dataclass
 from treadle.ir import types as t
 from treadle.lang.definitions import DeviceFunction
 from treadle.lang.types import make_value

@@ -7,8 +7,7 @@ where they are raised.
 from __future__ import annotations
 
 import re
-
-from treadle.core.quick_dataclasses import dataclass
+from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)

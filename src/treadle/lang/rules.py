@@ -7,12 +7,12 @@ with u32), it is an error that asks for a cast.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from math import inf
 from typing import TypeAlias
 
 from treadle.core.dtypes import BY_SHORT_NAME, cast_number
 from treadle.core.errors import DtypeError
-from treadle.core.quick_dataclasses import dataclass
 from treadle.ir.types import BOOL, F32, F64, I32, I64, U32, U64, Scalar
 
 Number: TypeAlias = bool | int | float

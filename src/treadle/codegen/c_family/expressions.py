@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from treadle.codegen.c_family import casts, intrinsics, places, vectors
 from treadle.codegen.c_family.scope import (
@@ -19,7 +19,6 @@ from treadle.codegen.c_family.scope import (
     Scope,
 )
 from treadle.core.errors import CompileError
-from treadle.core.quick_dataclasses import dataclass
 from treadle.ir import nodes as n
 from treadle.ir.types import BOOL, F32, I32, Array, Scalar, Vector, member_type
 

@@ -8,10 +8,9 @@ the printers write the plain operator, elsewhere a helper function.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
-from treadle.core.quick_dataclasses import dataclass
 from treadle.ir import nodes as n
 from treadle.ir.passes.bounds import CheckDropper
 from treadle.ir.passes.range_expressions import is_integer, type_range

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import field
+from dataclasses import dataclass, field
 
 from treadle.codegen.c_family.comments import Comments
 from treadle.codegen.c_family.facts import Facts
 from treadle.codegen.c_family.layout import fitted
 from treadle.codegen.c_family.module import Module
 from treadle.codegen.c_family.names import Names
-from treadle.core.quick_dataclasses import dataclass
 from treadle.ir import nodes as n
 from treadle.ir.types import Type
 

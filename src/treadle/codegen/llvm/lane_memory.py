@@ -8,14 +8,13 @@ are neighbours too: every offset is multiplied by the number of lanes.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from treadle.codegen.llvm import casts
 from treadle.codegen.llvm.emitter import Emitter
 from treadle.codegen.llvm.memory import Storage
 from treadle.codegen.llvm.spelling import splat, stored_type, suffix, widened
 from treadle.codegen.llvm.values import Value
-from treadle.core.quick_dataclasses import dataclass
 from treadle.ir.types import Scalar, Type, leaves, size_of
 
 _LINE = 64  # bytes of a cache line, which the widest vectors are too

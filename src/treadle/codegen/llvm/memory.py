@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from treadle.codegen.llvm import casts
 from treadle.codegen.llvm.emitter import Emitter
 from treadle.codegen.llvm.spelling import stored_type
 from treadle.codegen.llvm.values import Value
-from treadle.core.quick_dataclasses import dataclass
 from treadle.ir.types import Scalar, Type, leaves, size_of
 
 

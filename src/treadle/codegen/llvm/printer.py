@@ -12,7 +12,7 @@ one binding to parameters that are the same array, and says so in the options.
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from treadle.codegen.llvm import casts
 from treadle.codegen.llvm.accesses import Scope
@@ -26,7 +26,6 @@ from treadle.codegen.llvm.values import Value
 from treadle.codegen.records import Binding, KernelCode, ParameterLayout
 from treadle.core.dim3 import Dim3
 from treadle.core.errors import CompileError, UnsupportedOnTarget
-from treadle.core.quick_dataclasses import dataclass
 from treadle.ir import nodes as n
 from treadle.ir.intervals import LARGEST_EXTENT, parameter_interval
 from treadle.ir.traverse import root_of, walk

@@ -8,14 +8,13 @@ they are known to be aligned.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cache
 
 from treadle.codegen.ptx.casts import from_stored, to_stored
 from treadle.codegen.ptx.emitter import Emitter, when
 from treadle.codegen.ptx.spelling import LOADED, MOVES, RAW, STORED, ZEROS
 from treadle.codegen.ptx.values import Value
-from treadle.core.quick_dataclasses import dataclass
 from treadle.ir.types import Scalar, Type, leaves, size_of
 
 _LARGEST_ACCESS = 16  # bytes

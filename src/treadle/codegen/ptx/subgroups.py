@@ -6,7 +6,7 @@ are clamped to them, so that PTX gives a thread its own value where the IR says 
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from treadle.codegen.ptx.arithmetic import binary, select
 from treadle.codegen.ptx.casts import wrapped
@@ -15,7 +15,6 @@ from treadle.codegen.ptx.expressions import Expressions
 from treadle.codegen.ptx.intrinsics import intrinsic
 from treadle.codegen.ptx.spelling import KINDS, MOVES, REGISTERS, is_literal
 from treadle.codegen.ptx.values import number
-from treadle.core.quick_dataclasses import dataclass
 from treadle.ir import nodes as n
 from treadle.ir.types import Scalar
 

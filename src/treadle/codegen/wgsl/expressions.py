@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from treadle.codegen.wgsl import access, casts
 from treadle.codegen.wgsl.module import mangle_field
@@ -20,7 +20,6 @@ from treadle.codegen.wgsl.scope import (
     Scope,
 )
 from treadle.core.errors import CompileError
-from treadle.core.quick_dataclasses import dataclass
 from treadle.ir import nodes as n
 from treadle.ir.rules import BYTE_DOTS
 from treadle.ir.types import BOOL, F64, Scalar, Struct, Type, Vector

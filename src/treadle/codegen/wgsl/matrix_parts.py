@@ -7,8 +7,8 @@ several, row by row.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
-from treadle.core.quick_dataclasses import dataclass
 from treadle.ir.opaque import ELEMENTS, OPAQUE_FIRST, OPAQUE_SECOND, SIDE, Unit
 from treadle.ir.types import Struct
 

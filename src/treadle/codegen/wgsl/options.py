@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Literal
 
 from treadle.core.dim3 import Dim3
 from treadle.core.limits import Limits
-from treadle.core.quick_dataclasses import dataclass
 from treadle.ir.opaque import Unit
 
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from treadle.codegen.wgsl.module import mangle_field
 from treadle.codegen.wgsl.plans import place_offsets
 from treadle.codegen.wgsl.scope import COMPARISON, PRODUCT, SHIFT, SUM, Scope
-from treadle.core.quick_dataclasses import dataclass
 from treadle.ir import nodes as n
 from treadle.ir.traverse import root_of
 from treadle.ir.types import I32, Scalar, Struct

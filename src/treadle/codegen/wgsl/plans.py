@@ -14,12 +14,11 @@ as no access reinterprets them.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Literal
 
 from treadle.codegen.wgsl.module import Module
 from treadle.core.errors import CompileError, UnsupportedOnTarget
-from treadle.core.quick_dataclasses import dataclass
 from treadle.core.source import NOWHERE, Span
 from treadle.ir import nodes as n
 from treadle.ir.traverse import root_of, walk

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
-from treadle.core.quick_dataclasses import dataclass
 from treadle.cuda_cpp.builtins.fast import HARDWARE
 from treadle.cuda_cpp.builtins.overload import Maker
 from treadle.cuda_cpp.builtins.packed import joined, lane

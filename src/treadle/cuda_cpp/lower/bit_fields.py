@@ -8,8 +8,8 @@ and of NVIDIA's compilers (the Itanium ABI).
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
-from treadle.core.quick_dataclasses import dataclass
 from treadle.core.source import Span
 from treadle.cuda_cpp.lower.arithmetic import cast, constant, folded
 from treadle.cuda_cpp.semantics.types import (

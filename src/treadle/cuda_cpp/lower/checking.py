@@ -8,10 +8,10 @@ reported (`IllFormed`): what kernels cannot have here is the error of the kernel
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from treadle.core.errors import CompileError
-from treadle.core.quick_dataclasses import dataclass
 from treadle.core.source import Span
 from treadle.cuda_cpp.lower.access import refuse_hidden_destructors_in
 from treadle.cuda_cpp.lower.assignment import (

@@ -8,8 +8,8 @@ modes are known when a kernel is lowered; `source/library/texture.cuh` has the a
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
-from treadle.core.quick_dataclasses import dataclass
 from treadle.cuda_cpp.lower.arithmetic import cast, constant, over, zero_of
 from treadle.cuda_cpp.lower.builtin_calls import Handler, number_argument
 from treadle.cuda_cpp.lower.choices import choose

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from treadle.core.errors import CompileError
-from treadle.core.quick_dataclasses import dataclass
 from treadle.cuda_cpp.lower.arithmetic import constant, folded, plus, times
 from treadle.cuda_cpp.lower.context import Context, LowerAgain, tree_made
 from treadle.cuda_cpp.lower.conversions import common_type, convert, number, number_as, rvalue

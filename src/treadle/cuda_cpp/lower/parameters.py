@@ -9,10 +9,9 @@ by the launch, since devices do not take thousands of scalars as parameters.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from treadle.core.quick_dataclasses import dataclass
 from treadle.core.source import Span
 from treadle.cuda_cpp.lower.context import Context, completed
 from treadle.cuda_cpp.lower.hierarchy import holds_table

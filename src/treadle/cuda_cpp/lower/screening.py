@@ -5,10 +5,10 @@ before anything is deduced or converted."""
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from treadle.core.errors import CompileError
-from treadle.core.quick_dataclasses import dataclass
 from treadle.cuda_cpp.lower.context import Context
 from treadle.cuda_cpp.lower.names import resolved_parameter
 from treadle.cuda_cpp.lower.packs import packs_of

@@ -7,11 +7,10 @@ the IR accesses memory by name.
 
 from __future__ import annotations
 
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias, get_args
 
 from treadle.core.errors import CompileError
-from treadle.core.quick_dataclasses import dataclass
 from treadle.cuda_cpp.semantics.scopes import Overload, Scope
 from treadle.cuda_cpp.semantics.types import (
     IMAGE,

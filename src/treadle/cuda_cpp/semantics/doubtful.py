@@ -4,9 +4,9 @@ are set, and results that refer to variables which end with the call."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
-from treadle.core.quick_dataclasses import dataclass
 from treadle.core.source import Span
 from treadle.cuda_cpp.semantics.jumps import cases_past_values
 from treadle.cuda_cpp.semantics.returns import without_return

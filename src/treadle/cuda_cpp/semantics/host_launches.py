@@ -5,10 +5,10 @@ kernel may have are left alone, and so are arguments with `<`, whose commas may 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 
 from treadle.core.errors import CompileError
-from treadle.core.quick_dataclasses import dataclass
 from treadle.cuda_cpp.source.tokens import IDENTIFIER, Token
 from treadle.cuda_cpp.syntax import tree
 

@@ -4,10 +4,9 @@ arguments before parameters without one, and names that hide template parameters
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 
 from treadle.core.errors import CompileError
-from treadle.core.quick_dataclasses import dataclass
 from treadle.core.source import Span
 from treadle.cuda_cpp.semantics.const_members import unset_members
 from treadle.cuda_cpp.semantics.operator_rules import wrong_default, wrong_operator

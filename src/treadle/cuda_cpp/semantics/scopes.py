@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from treadle.core.quick_dataclasses import dataclass
 from treadle.cuda_cpp.semantics.types import CppType, NumberTypes
 from treadle.cuda_cpp.syntax import tree
 from treadle.cuda_cpp.syntax.walk import renamed

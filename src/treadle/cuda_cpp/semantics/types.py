@@ -8,13 +8,12 @@ kernel only reads.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 from itertools import count
 from typing import Any, Literal, TypeAlias
 
 from treadle.core.errors import CompileError
-from treadle.core.quick_dataclasses import dataclass
 from treadle.ir import types as ir
 
 

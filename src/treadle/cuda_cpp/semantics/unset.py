@@ -8,9 +8,9 @@ captures. In a loop that sets the variable, too, it counts if the first iteratio
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from treadle.core.quick_dataclasses import dataclass
 from treadle.core.source import Span
 from treadle.cuda_cpp.syntax import tree
 from treadle.cuda_cpp.syntax.walk import walk_tree

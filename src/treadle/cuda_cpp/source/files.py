@@ -7,9 +7,9 @@ import functools
 import hashlib
 import os
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
-from treadle.core.quick_dataclasses import dataclass
 from treadle.core.source import Span
 from treadle.cuda_cpp.source.diagnostics import MOST_STEPS, Diagnostics
 from treadle.cuda_cpp.source.headers import header_name, header_text

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
-from treadle.core.quick_dataclasses import dataclass
 from treadle.cuda_cpp.source.diagnostics import Diagnostics
 from treadle.cuda_cpp.source.tokens import IDENTIFIER, Token
 

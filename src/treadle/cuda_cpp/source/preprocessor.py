@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from treadle.core.errors import CompileError
 from treadle.core.nesting import deep_nesting
-from treadle.core.quick_dataclasses import dataclass
 from treadle.core.source import Span
 from treadle.cuda_cpp.source.conditions import HAS_INCLUDE, evaluate
 from treadle.cuda_cpp.source.diagnostics import TooMuch

@@ -6,11 +6,10 @@ import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
 from treadle.core.errors import CompileError
-from treadle.core.quick_dataclasses import dataclass
 from treadle.core.source import Span
 from treadle.cuda_cpp.source.tokens import END, IDENTIFIER, OTHER, PRAGMA, Token
 from treadle.cuda_cpp.syntax import tree

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import field
+from dataclasses import dataclass, field
 
-from treadle.core.quick_dataclasses import dataclass
 from treadle.core.source import NOWHERE, Span
 from treadle.cuda_cpp.syntax import tree
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable
+from dataclasses import dataclass
 
-from treadle.core.quick_dataclasses import dataclass
 from treadle.cuda_cpp.source.tokens import IDENTIFIER, STRING
 from treadle.cuda_cpp.syntax import declarations, tree
 from treadle.cuda_cpp.syntax.cursor import (

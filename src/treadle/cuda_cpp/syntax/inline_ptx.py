@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
-from treadle.core.quick_dataclasses import dataclass
 from treadle.core.source import Span
 from treadle.cuda_cpp.source.tokens import STRING
 from treadle.cuda_cpp.syntax import expressions, primaries, tree

@@ -7,8 +7,8 @@ over all pieces between labels, of which a number says the next one.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
-from treadle.core.quick_dataclasses import dataclass
 from treadle.cuda_cpp.syntax.ptx_text import NotTranslated
 
 

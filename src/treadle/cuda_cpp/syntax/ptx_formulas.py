@@ -9,8 +9,7 @@ or W, `u` for u32, `p` for a predicate.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-
-from treadle.core.quick_dataclasses import dataclass
+from dataclasses import dataclass
 
 # The C++ types of PTX's types. Floats of 16 bits are converted by names of their own.
 CPP_TYPES = {

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 
-from treadle.core.quick_dataclasses import dataclass
 from treadle.cuda_cpp.syntax.ptx_formulas import CPP_TYPES
 
 # The kinds of registers: by what an operand's constraint or `.reg` says.

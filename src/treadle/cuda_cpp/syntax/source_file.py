@@ -10,11 +10,10 @@ import io
 import pickle
 import zlib
 from collections.abc import Callable, Mapping
-from dataclasses import fields, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from operator import attrgetter
 from typing import Any
 
-from treadle.core.quick_dataclasses import dataclass
 from treadle.core.source import Span
 from treadle.cuda_cpp.source.tokens import Token
 from treadle.cuda_cpp.syntax import tree

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from treadle.core.errors import CompileError
 from treadle.core.nesting import deep_nesting
-from treadle.core.quick_dataclasses import dataclass
 from treadle.cuda_cpp.source.tokens import IDENTIFIER, Token
 from treadle.cuda_cpp.syntax import attributes, declarations, host_code, names, tree
 from treadle.cuda_cpp.syntax.cursor import NAMESPACE, Cursor, SyntaxProblem, Uses

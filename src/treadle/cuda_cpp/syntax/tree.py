@@ -7,10 +7,9 @@ resolution happen when a kernel is lowered, for a template once for each instanc
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import TypeAlias, get_args
 
-from treadle.core.quick_dataclasses import dataclass
 from treadle.core.source import NOWHERE, Span
 from treadle.cuda_cpp.source.tokens import Token
 

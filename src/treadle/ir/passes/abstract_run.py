@@ -7,9 +7,9 @@ branches of an `if`, and loops until nothing changes.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from enum import IntEnum
 
-from treadle.core.quick_dataclasses import dataclass
 from treadle.core.source import Span
 from treadle.ir import nodes as n
 from treadle.ir.passes import patterns

@@ -6,7 +6,8 @@ that a long chain is a switch in every language, and nests no deeper than one.
 
 from __future__ import annotations
 
-from treadle.core.quick_dataclasses import dataclass
+from dataclasses import dataclass
+
 from treadle.ir import nodes as n
 from treadle.ir.traverse import walk
 from treadle.ir.types import Scalar

@@ -17,12 +17,11 @@ thread of the grid says what it found, so that a grid that is divided is an erro
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 from treadle.core.dim3 import Dim3
 from treadle.core.errors import CompileError
-from treadle.core.quick_dataclasses import dataclass
 from treadle.core.source import NOWHERE, Span
 from treadle.ir import builder as b
 from treadle.ir import nodes as n

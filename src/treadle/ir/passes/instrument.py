@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -23,7 +23,6 @@ import numpy.typing as npt
 from treadle.core.dim3 import Dim3
 from treadle.core.errors import CompileError
 from treadle.core.printf import Conversion, conversion, format_float, format_integer
-from treadle.core.quick_dataclasses import dataclass
 from treadle.core.source import Span
 from treadle.ir import nodes as n
 from treadle.ir.passes.names import Names

@@ -18,11 +18,10 @@ one that CUDA defines the result of.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import zip_longest
 
 from treadle.core.errors import CompileError
-from treadle.core.quick_dataclasses import dataclass
 from treadle.ir import nodes as n
 from treadle.ir.passes.names import Names
 from treadle.ir.passes.uniformity import Level, Uniformity, analyze, check_barriers

@@ -13,9 +13,8 @@ variable move in front of the loop.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
-from treadle.core.quick_dataclasses import dataclass
 from treadle.ir import nodes as n
 from treadle.ir.passes.regions import assigned_in, names_in
 from treadle.ir.traverse import rewrite, walk

@@ -26,10 +26,9 @@ be assignments under divergent control, and the conditions of later barriers wou
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from treadle.core.errors import CompileError
-from treadle.core.quick_dataclasses import dataclass
 from treadle.ir import nodes as n
 from treadle.ir.opaque import LOADS
 from treadle.ir.passes.names import Names

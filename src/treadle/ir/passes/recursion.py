@@ -9,10 +9,9 @@ current level, with the number of the piece that follows the call; that piece lo
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
-from treadle.core.quick_dataclasses import dataclass
 from treadle.core.source import Span
 from treadle.ir import nodes as n
 from treadle.ir.passes.fold import leaves, zero

@@ -9,10 +9,9 @@ the simpler case, arrays of one type.
 from __future__ import annotations
 
 from collections.abc import Container, Iterable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
-from treadle.core.quick_dataclasses import dataclass
 from treadle.ir import nodes as n
 from treadle.ir.passes.names import Names
 from treadle.ir.traverse import rewrite_block, root_of, walk

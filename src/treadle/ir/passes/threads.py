@@ -8,10 +8,9 @@ the same order.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import field
+from dataclasses import dataclass, field
 
 from treadle.core.dim3 import Dim3
-from treadle.core.quick_dataclasses import dataclass
 from treadle.ir import nodes as n
 from treadle.ir.passes.names import Names
 from treadle.ir.passes.narrow import narrow

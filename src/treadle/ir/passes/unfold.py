@@ -16,9 +16,8 @@ Numbers are unsigned: of rows there may be as many as 32 bits count.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
-from treadle.core.quick_dataclasses import dataclass
 from treadle.ir import nodes as n
 from treadle.ir.intervals import LARGEST_EXTENT, Interval
 from treadle.ir.passes.names import Names

@@ -26,10 +26,10 @@ For example, with what is known of each line on the right:
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from types import MappingProxyType
 
 from treadle.core.errors import CompileError
-from treadle.core.quick_dataclasses import dataclass
 from treadle.ir import nodes as n
 from treadle.ir.passes.abstract_run import AbstractRun, Flow, Level, Value
 from treadle.ir.traverse import root_of, statements_in

@@ -13,8 +13,8 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
+from dataclasses import dataclass
 
-from treadle.core.quick_dataclasses import dataclass
 from treadle.ir import nodes as n
 from treadle.ir.passes.regions import assigned_in
 from treadle.ir.traverse import Node, root_of, statements_in, walk

@@ -9,10 +9,9 @@ it, until no other thread has come between.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from math import gcd
 
-from treadle.core.quick_dataclasses import dataclass
 from treadle.ir import builder as b
 from treadle.ir import nodes as n
 from treadle.ir.passes.names import Names

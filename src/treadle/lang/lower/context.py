@@ -5,13 +5,12 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import field
+from dataclasses import dataclass, field
 from types import FunctionType
 from typing import Any, TypeAlias
 from typing import Literal as Literal_
 
 from treadle.core.errors import CompileError
-from treadle.core.quick_dataclasses import dataclass
 from treadle.core.source import NOWHERE, Span
 from treadle.ir import nodes as n
 from treadle.ir import types as t

@@ -9,13 +9,12 @@ from __future__ import annotations
 import ast
 import inspect
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from types import FunctionType
 from typing import Any
 
 from treadle.core.errors import CompileError, DtypeError
-from treadle.core.quick_dataclasses import dataclass
 from treadle.ir import nodes as n
 from treadle.ir import types as t
 from treadle.ir.effects import ends

@@ -6,9 +6,9 @@ and Python objects from outside exist at compile time only.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from treadle.core.quick_dataclasses import dataclass
 from treadle.ir import nodes as n
 from treadle.ir import types as t
 from treadle.lang.fragments import FragmentKind
