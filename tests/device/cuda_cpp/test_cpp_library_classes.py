@@ -217,6 +217,126 @@ def test_views_of_characters_arrays_and_bits(device):
     assert ran(device, OTHERS, "others", len(expected)) == expected
 
 
+NEWER = """
+#include <array>
+#include <bitset>
+#include <chrono>
+#include <cstddef>
+#include <ratio>
+#include <span>
+struct Place { int x, y; };
+struct Grid {
+    int v[12];
+    __device__ int &operator[](int i, int j) { return v[i * 4 + j]; }
+    __device__ int &operator[](Place p) { return v[p.x * 4 + p.y]; }
+    template <class... I> __device__ int at(I... i) { return (*this)[i...]; }
+};
+struct Row { int v[4]; __device__ int operator[](int i) const { return v[i]; } };
+template <int N> __device__ int digits(const int (&x)[N])
+{
+    int sum = 0;
+    for (int i = 0; i < N; ++i) sum = sum * 10 + x[i];
+    return sum;
+}
+template <class T, int N,
+int M> __device__ int corner(T (&&x)[N][M]) { return x[N - 1][0] * 10 + M; }
+__device__ int ends(std::span<const int> s) { return s.front() * 10 + s.back(); }
+#define IS(...) *out++ = (int)(__VA_ARGS__);
+__global__ void newer(int *out)
+{
+    {
+        Grid g; Row r{{4, 5, 6, 7}}; int n = 0;
+        for (int i = 0; i < 12; ++i) g.v[i] = i;
+        g[1, 2] += 20; IS(g[1, 2]) IS(g[{2, 1}]) IS(g.at(1, 2)) IS(g[n++, n++]) IS(n)
+        IS(r[(0, 3)])
+        IS(digits({1, 2, 3})) IS(corner({{1, 2, 3}, {4, 5, 6}}))
+        auto a = std::to_array<int>({n, 5, 6}); IS(a.size()) IS(a[0] + a[2])
+    }
+    {
+        int b[6] = {1, 2, 3, 4, 5, 6};
+        std::array<int, 3> a{7, 8, 9};
+        std::span s(b); std::span t(a); std::span u(b, 4);
+        IS(s.extent) IS(t.extent) IS(u.size()) IS(s.first(3).back()) IS(s.last<2>()[0])
+        IS(s.subspan<2>().extent) IS(s.subspan<1, 3>().back()) IS(u.subspan(1, 2)[1])
+        IS(ends(a)) IS(ends(b)) IS(*s.rbegin()) IS(s.rend() - s.rbegin())
+        auto bytes = std::as_writable_bytes(s);
+        bytes[4] = std::byte{9} << 1 | std::byte{1}; IS(bytes.size()) IS(b[1])
+        IS(std::to_integer<int>(std::as_bytes(s)[4] & std::byte{0x1c}))
+    }
+    {
+        std::bitset<100> b(5), c; std::bitset<10> d(0x2a5);
+        b.set(70); b[99] = true; c = b << 1; c |= std::bitset<100>(64); c[6].flip();
+        IS(b.count()) IS(c.count()) IS(c[71]) IS((c >> 40).to_ullong() == 1ull << 31)
+        IS((b << 35).count())
+        IS((~d).to_ulong()) IS((d ^ std::bitset<10>(7)).to_ulong()) IS(d.any()) IS(d.all())
+        IS(d.flip(0).test(0))
+        IS(d.reset(9).to_ulong()) IS(d == std::bitset<10>(0xa4)) IS(d.size())
+    }
+    {
+        typedef std::ratio_add<std::ratio<1, 3>, std::ratio<1, 6>> half;
+        IS(half::num * 10 + half::den)
+        typedef std::ratio_divide<std::ratio<2, -4>, std::ratio<3>> r; IS(r::num * 10 + r::den)
+        IS(std::ratio_less_v<std::micro, std::milli>)
+        IS(std::ratio_multiply<std::milli, std::kilo>::den)
+    }
+    {
+        using namespace std::chrono_literals;
+        namespace ch = std::chrono;
+        constexpr auto a = 5ms;
+        ch::microseconds u = a; auto sum = u + 2s; IS(u.count()) IS(sum.count())
+        IS(ch::duration_cast<ch::milliseconds>(sum).count()) IS((1h + 2min - 3s).count())
+        IS((1.5s).count() * 4)
+        IS(ch::floor<ch::seconds>(-1500ms).count()) IS(ch::ceil<ch::seconds>(1500ms).count())
+        IS(ch::round<ch::seconds>(2500ms).count()) IS(a < u) IS(a == u)
+        IS((10s % 7s).count()) IS(10s / 3s)
+        ch::time_point<ch::system_clock, ch::seconds> t(10s); t += 1min;
+        IS(t.time_since_epoch().count())
+        IS((t - ch::time_point<ch::system_clock, ch::milliseconds>(500ms)).count())
+        IS((a * 3).count())
+    }
+}
+"""
+
+
+def test_classes_of_newer_standards(device):
+    expected = [  # by g++
+        26, 9, 26, 1, 2, 7, 123, 43, 3, 8, 6, 3, 4, 3, 5, 4, 4, 3, 79, 16, 6, 6, 24, 19, 16, 4,
+        3, 1, 1,
+        2, 346, 674, 1, 0, 0, 164, 1, 10, 12, -4, 1, 1, 5000, 2005000, 2005, 3717, 6, -2, 2, 2,
+        0, 1, 3,
+        3, 70, 69500, 15,
+    ]  # fmt: skip
+    assert ran(device, NEWER, "newer", len(expected)) == expected
+
+
+INPLACE = """
+#include <cuda/std/inplace_vector>
+#include <cuda/std/mdspan>
+#define IS(...) *out++ = (__VA_ARGS__);
+__global__ void vectors(int *out)
+{
+    cuda::std::inplace_vector<int, 6> v{1, 2, 3};
+    v.push_back(4); v.emplace_back(5); IS(v.size()) IS(v.back()) IS(v.capacity())
+    v.insert(v.begin() + 1, 9); IS(v[1]) IS(v[2]) IS(v.try_push_back(7) == nullptr)
+    v.erase(v.begin()); v.pop_back();
+    int sum = 0;
+    for (int x : v) sum = sum * 10 + x;
+    IS(sum) IS(*v.rbegin())
+    v.resize(2); IS(v.size()) IS(v == cuda::std::inplace_vector<int, 6>{9, 2})
+    v.clear(); IS(v.empty())
+    int a[12];
+    for (int i = 0; i < 12; ++i) a[i] = i;
+    cuda::std::mdspan<int, cuda::std::extents<int, 3, 4>> m(a);
+    IS(m[1, 2]) IS(m[cuda::std::array<int, 2>{2, 1}])
+}
+"""
+
+
+def test_vectors_in_place_and_indices_of_views(device):
+    expected = [5, 5, 6, 9, 2, 1, 9234, 4, 2, 1, 1, 6, 9]
+    assert ran(device, INPLACE, "vectors", len(expected)) == expected
+
+
 VIEWS = """
 #include <cuda/std/mdspan>
 namespace cs = cuda::std;

@@ -23,7 +23,8 @@ __device__ int kind(T) { return 3; }
 #define IS(...) *out++ = (__VA_ARGS__);
 __global__ void traits(int *out) {
     IS(std::is_same<int, int>::value) IS(std::is_same_v<int, float>) IS(std::is_integral<char>())
-    IS(std::is_integral_v<float>) IS(std::is_floating_point_v<double>) IS(std::is_pointer_v<int *>)
+    IS(std::is_integral_v<float>) IS(std::is_floating_point_v<double>)
+    IS(std::is_pointer_v<int *>)
     IS(std::is_arithmetic_v<bool>) IS(std::is_enum_v<E>) IS(std::is_scoped_enum_v<Plain>)
     IS(std::is_union_v<U>) IS(std::is_class_v<B>) IS(std::is_class_v<U>) IS(std::is_void_v<void>)
     IS(std::is_array_v<int[3]>) IS(std::is_reference_v<int &>)
@@ -218,10 +219,40 @@ def test_complex_numbers(device):
     module.numbers[1, 1](given, out)
     expected = [
         z * w, z / w, 2 * z - w / 2 + 1, z.conjugate(), complex(abs(w), cmath.phase(z)),
-        cmath.exp(z), cmath.log(z), cmath.sqrt(w), z**w, cmath.sin(z), cmath.cos(z), cmath.tanh(z),
+        cmath.exp(z), cmath.log(z), cmath.sqrt(w), z**w, cmath.sin(z), cmath.cos(z),
+        cmath.tanh(z),
         cmath.rect(2, 0.5), -(z + w) * w, complex(1, abs(w) ** 2),
     ]  # fmt: skip
     assert out.numpy().view(np.complex64) == pytest.approx(np.array(expected), rel=2e-5)
+
+
+EXTREMES = """#include <complex>
+typedef std::complex<double> Z;
+__global__ void extremes(Z *out)
+{
+    double huge = 1e300, infinite = HUGE_VAL;
+    *out++ = std::exp(Z(1e4, 0)); *out++ = std::sin(Z(0, 1e4)); *out++ = std::cos(Z(0, -1e4));
+    *out++ = std::sinh(Z(1e4, 0)); *out++ = std::cosh(Z(-1e4, 0));
+    *out++ = std::sqrt(Z(-1, infinite));
+    *out++ = std::asinh(Z(-infinite, 1)); *out++ = std::acos(Z(infinite, infinite));
+    *out++ = std::acosh(Z(huge, -infinite)); *out++ = std::atanh(Z(huge, huge));
+    *out++ = std::atan(Z(-huge, 1)); *out++ = std::tanh(Z(huge, 1));
+    *out++ = Z(1, 2) / Z(infinite, -1);
+    *out++ = std::pow(Z(1, 2), 3); *out++ = std::pow(2, Z(1, 2));
+    *out++ = Z(Z(2) == 2.0, 3.0 != Z(3));
+}"""
+
+
+def test_complex_functions_of_extreme_numbers():
+    expected = [  # by g++
+        complex(np.inf, 0), complex(0, np.inf), complex(np.inf, 0), complex(np.inf, 0),
+        complex(np.inf, 0), complex(np.inf, np.inf), complex(-np.inf, 0),
+        complex(np.pi / 4, -np.inf), complex(np.inf, -np.pi / 2), complex(5e-301, np.pi / 2),
+        complex(-np.pi / 2, 0), 1, 0, -11 - 2j, 2 ** (1 + 2j), 1,
+    ]  # fmt: skip
+    out = td.zeros(2 * len(expected), dtype=td.float64, device="cpu")
+    td.cuda_module(EXTREMES).extremes[1, 1](out)
+    assert out.numpy().view(np.complex128).tolist() == pytest.approx(expected, rel=1e-12)
 
 
 def test_quotients_of_large_and_small_numbers():

@@ -165,16 +165,23 @@ def permute_bytes(a: Array, b: Array, selector: Array) -> Array:
 
 def dot_bytes(a: Array, b: Array, c: Array) -> Array:
     """`dp4a`: the sum of the products of four bytes, signed as their words are, and of c."""
-    bytes_of = {"i": "i1", "u": "u1"}
-    shape = np.broadcast_shapes(np.shape(a), np.shape(b))
-    parts = [
-        np.ascontiguousarray(np.broadcast_to(word, shape or (1,)))
-        .view(bytes_of[word.dtype.kind])
-        .astype("i8")
-        for word in (a, b)
-    ]
-    products = (parts[0] * parts[1]).reshape(-1, 4).sum(axis=1).reshape(shape or (1,))
-    return (products + c.astype("i8")).astype(c.dtype)
+    return _dot(_pieces(a, 1), _pieces(b, 1), c)
+
+
+def dot_halves(a: Array, b: Array, c: Array, start: int) -> Array:
+    """`dp2a`: of two halves of a and two bytes of b, the first two or the last two."""
+    return _dot(_pieces(a, 2), _pieces(b, 1)[..., start : start + 2], c)
+
+
+def _pieces(words: Array, size: int) -> Array:
+    """The numbers of `size` bytes in each word along a new axis, signed as the words are."""
+    kind = f"{words.dtype.kind}{size}"
+    one_each = np.ascontiguousarray(words)[..., np.newaxis]
+    return one_each.view(kind).astype("i8")
+
+
+def _dot(a: Array, b: Array, c: Array) -> Array:
+    return ((a * b).sum(axis=-1) + c.astype("i8")).astype(c.dtype)
 
 
 def logic3(a: Array, b: Array, c: Array, table: int) -> Array:

@@ -177,11 +177,14 @@ def _funnel(w: Writer, one: Instruction) -> None:
 
 
 def _dot_bytes(w: Writer, one: Instruction) -> None:
-    types = [TYPES[name] for name in one.modifiers]
-    only(one, "s32", "u32")
+    """`dp4a.atype.btype`, and `dp2a.lo.atype.btype` or `.hi`."""
+    only(one, "s32", "u32", *(("lo", "hi") if one.opcode == "dp2a" else ()))
+    types = [TYPES[name] for name in one.modifiers[-2:]]
     both = TYPES["s32" if "s32" in one.modifiers else "u32"]
     values = [w.read(part, of) for part, of in zip(one.operands[1:], (*types, both), strict=True)]
-    w.write(one.operands[0], both, w.make("dot_bytes({0}, {1}, {2})", *values))
+    start = 2 if "hi" in one.modifiers else 0
+    form = {"dp4a": "dot_bytes({0}, {1}, {2})", "dp2a": f"dot_halves({{0}}, {{1}}, {{2}}, {start})"}
+    w.write(one.operands[0], both, w.make(form[one.opcode], *values))
 
 
 def _bit_field(w: Writer, one: Instruction) -> None:
@@ -339,6 +342,7 @@ def _cvta(w: Writer, one: Instruction) -> None:
 
 _HANDLERS: dict[str, Callable[[Writer, Instruction], None]] = {
     "popc": _count, "clz": _count, "bfind": _bfind, "shl": _shift, "shr": _shift, "shf": _funnel,
-    "bfe": _bit_field, "bfi": _bit_field, "lop3": _logic3, "dp4a": _dot_bytes, "setp": _setp,
-    "selp": _selp, "testp": _testp, "mov": _mov, "cvt": _cvt, "cvta": _cvta, **accesses.HANDLERS,
+    "bfe": _bit_field, "bfi": _bit_field, "lop3": _logic3, "dp4a": _dot_bytes,
+    "dp2a": _dot_bytes, "setp": _setp, "selp": _selp, "testp": _testp, "mov": _mov, "cvt": _cvt,
+    "cvta": _cvta, **accesses.HANDLERS,
 }  # fmt: skip

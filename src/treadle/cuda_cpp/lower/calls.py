@@ -59,6 +59,7 @@ from treadle.cuda_cpp.semantics.bases import derives
 from treadle.cuda_cpp.semantics.scopes import (
     Functions,
     Overload,
+    Scope,
     functions_in_namespaces,
 )
 from treadle.cuda_cpp.semantics.types import (
@@ -218,8 +219,8 @@ def _by_arguments(node: tree.Call, operands: Operands | None) -> FunctionSet | N
     for value in operands.values:
         type = decay(getattr(value, "type", VOID))
         type = type.to if isinstance(type, Pointer) else type
-        for associated in _with_bases(type):
-            scope = associated.scope.parent
+        for associated in _associated(type):
+            scope: Scope | None = associated.parent if associated.kind == "class" else associated
             while scope is not None:
                 group = scope.names.get(name.text)
                 if isinstance(group, Functions):  # friends: where the template's arguments are
@@ -248,13 +249,14 @@ def _with_found_by_arguments(
     return replace(function, overloads=(*function.overloads, *new)) if new else function
 
 
-def _with_bases(type: Any) -> Iterator[ClassType]:
-    """A class and its bases, in whose scopes and namespaces functions are found by arguments."""
+def _associated(type: Any) -> Iterator[Scope]:
+    """The scopes of a class and its bases, or that of an enum, in whose namespaces functions are
+    found by arguments."""
+    if isinstance(type, (ClassType, EnumType)) and type.scope is not None:
+        yield type.scope
     if isinstance(type, ClassType):
-        if type.scope is not None:
-            yield type
         for base in type.bases:
-            yield from _with_bases(base)
+            yield from _associated(base)
 
 
 def _may_be_found_by_arguments(cx: Context, name: Any) -> bool:
@@ -519,9 +521,9 @@ def _free_operators(
     """Operator functions by unqualified lookup, and in the scopes of the operands' classes: those
     that are `defaulted`, or the others."""
     found: dict[int, Overload] = {}
-    scopes: list[Any] = [cx.scope]
+    scopes = [cx.scope]
     for value in values:
-        scopes += (one.scope for one in _with_bases(getattr(value, "type", None)))
+        scopes += _associated(getattr(value, "type", None))
     for scope in scopes:
         for group in scope.functions(name):
             for one in group.overloads:

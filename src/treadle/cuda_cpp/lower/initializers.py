@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Container, Sequence
+from dataclasses import replace
 from typing import Any
 
 from treadle.core.source import Span
@@ -88,7 +89,7 @@ def from_list(cx: Context, type: CppType, node: tree.InitializerList, span: Span
         _refuse_hidden_parts(cx, type, node, span)
         return _aggregate(cx, type, node, span)
     if isinstance(type, ArrayOf):
-        raise cx.wrong("a braced list initializes an array only in its declaration", span)
+        return _temporary_array(cx, type, node, span)
     if not node.items:
         zero = Rvalue(constant(0, ir.I32), INT, literal_zero=True)
         if isinstance(type, EnumType):
@@ -130,6 +131,15 @@ def _listed(cx: Context, type: ClassType, node: tree.InitializerList, span: Span
     if node.items:
         fill(cx, first, of, node, span)
     return cx.rules.construct(cx, type, [first, count], span)
+
+
+def _temporary_array(cx: Context, type: ArrayOf, node: tree.InitializerList, span: Span) -> Value:
+    """The array that a reference parameter is bound to."""
+    if type.length is None:
+        type = replace(type, length=len(node.items))
+    made = array_memory(cx, "listed", type, "local", span)
+    fill(cx, made, type, node, span)
+    return made
 
 
 def _item(cx: Context, type: CppType, node: Any) -> Value:

@@ -93,9 +93,11 @@ def lower_subscript(cx: Context, node: tree.Subscript) -> Value:
         return known
     base = lower(cx, node.base)
     base = cx.rules.text_pointer(cx, base, node.span)
-    if isinstance(getattr(base, "type", None), ClassType):
+    type = getattr(base, "type", None)
+    if isinstance(type, ClassType):
         operands = Operands([base], [[]])
-        operands.add(*lower_to_block(cx, node.index))
+        for index_ in _indices(node, type):
+            operands.add(*lower_to_block(cx, index_))
         made = operator_call(cx, "[]", operands, node.span)
         if made is not None:
             return made
@@ -111,6 +113,23 @@ def lower_subscript(cx: Context, node: tree.Subscript) -> Value:
     warn_of_subscript(cx, node, base)
     place = integer(cx, index, "arrays are indexed by integers", node.span)
     return subscript(cx, base, as_index(cx, folded(place)), node.span)
+
+
+def _indices(node: tree.Subscript, type: ClassType) -> list[tree.Expression]:
+    """The operands of `object[a, b]`: both, as in C++23, if an operator of its class takes other
+    than one index, which older C++ does not allow; or else the comma operator."""
+    found = type.scope.own("operator[]") if type.scope is not None else None
+    if not isinstance(found, Functions) or not any(
+        len(each.declaration.parameters) != 1 or each.declaration.parameters[0].pack
+        for each in found.overloads
+    ):
+        return [node.index]
+    indices = [node.index]
+    for _ in range(node.indices - 1):
+        chain = indices[0]
+        assert isinstance(chain, tree.Binary)
+        indices[:1] = chain.left, chain.right
+    return indices
 
 
 def _known_element(cx: Context, node: tree.Subscript) -> Value | None:

@@ -479,7 +479,7 @@ def class_or_enum(
             )
         underlying = found
     name = declaration.name or "unnamed enum"
-    return EnumType(scope.qualified(name), underlying, declaration.scoped)
+    return EnumType(scope.qualified(name), underlying, declaration.scoped, scope)
 
 
 def refuse_void(cx: Context, name: str, type: Void, span: Span) -> NoReturn:

@@ -406,6 +406,11 @@ def _rank(cx: Context, value: Value, type: CppType) -> int:
         return max((_rank(cx, one, item_type(type)) for one in items), default=EXACT)
     if isinstance(type, VectorType):
         return USER if count <= type.count else IMPOSSIBLE
+    if isinstance(type, ArrayOf):
+        if type.length is not None and count > type.length:
+            return IMPOSSIBLE
+        items = [_listed_value(cx, one) for one in value.node.items]
+        return max((_rank(cx, one, type.element) for one in items), default=EXACT)
     if isinstance(type, ClassType):
         return USER if _may_be_made_of(type, count) else IMPOSSIBLE
     return CONVERSION if count <= 1 else IMPOSSIBLE
@@ -437,14 +442,15 @@ def _deduced(
     given = set(found)
     open_parameters = [one for one in template if one.name not in given]
     listed = {
-        id(one): [decay(type_of(cx, item)) for item in one.node.items]
-        for one in values
-        if isinstance(one, Braced) and takes_list(overload.declaration)
+        id(argument): _listed_types(cx, argument.node)
+        for one, argument in zip(overload.declaration.parameters, values, strict=False)
+        if isinstance(argument, Braced) and _is_deduced_from_list(one.type)
     }
     with cx.in_scope(overload.scope):
         for one, argument in zip(overload.declaration.parameters, values, strict=False):
             if isinstance(argument, Braced):
-                _deduce_listed(cx, one.type, listed.get(id(argument), []), open_parameters, found)
+                types = listed.get(id(argument), [])
+                _deduce_listed(cx, one.type, types, open_parameters, found)
                 continue  # nothing else is deduced from it
             type: CppType = getattr(argument, "type", VOID)
             if isinstance(argument, Text) and _is_array_reference(one.type):
@@ -499,6 +505,31 @@ def takes_list(declaration: tree.FunctionDeclaration) -> bool:
     return any(_listed_item(one.type) is not None for one in declaration.parameters)
 
 
+def _listed_array(written: tree.TypeTree) -> tree.ArrayType | None:
+    """The array of a parameter that is a reference to one; None for others."""
+    if not isinstance(written, tree.ReferenceType):
+        return None
+    to = written.to.of if isinstance(written.to, tree.ConstType) else written.to
+    return to if isinstance(to, tree.ArrayType) else None
+
+
+def _is_deduced_from_list(written: tree.TypeTree) -> bool:
+    """Whether a braced list tells the template arguments of a parameter's type."""
+    return _listed_item(written) is not None or _listed_array(written) is not None
+
+
+def _listed_types(cx: Context, node: tree.InitializerList) -> list[CppType]:
+    """The types of the items of a braced list; of an inner list, that of an array."""
+    found: list[CppType] = []
+    for item in node.items:
+        if isinstance(item, tree.InitializerList):
+            inner = _listed_types(cx, item)
+            found.append(ArrayOf(inner[0], len(inner)) if inner else VOID)
+        else:
+            found.append(decay(type_of(cx, item)))
+    return found
+
+
 def _deduce_listed(
     cx: Context,
     written: tree.TypeTree,
@@ -506,11 +537,15 @@ def _deduce_listed(
     parameters: Sequence[tree.TemplateParameter],
     found: dict[str, Argument],
 ) -> None:
-    """`std::initializer_list<T>` from the items of a braced list."""
+    """`std::initializer_list<T>` and `T (&)[N]` from the types of the items of a braced list."""
     item = _listed_item(written)
+    array = _listed_array(written)
     if item is not None:
         for type in types:
             deduce(cx, item, type, parameters, found)
+    elif array is not None:
+        for type in types:
+            deduce(cx, array, ArrayOf(type, len(types)), parameters, found)
 
 
 def _function_type(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -322,6 +324,20 @@ def _known_constant(cx: Context, node: tree.VariableDeclaration, type: CppType) 
     return Rvalue(known, type) if isinstance(known, n.Constant) else None
 
 
+@contextmanager
+def _calls_have_values(cx: Context, node: tree.VariableDeclaration) -> Iterator[None]:
+    """Calls in the initializer of a constant give its value, also where an expression names it of
+    which only the type is wanted: that may depend on the value."""
+    lowering = cx.lowering
+    outer = lowering.unevaluated
+    if lowering.folding or "constexpr" in node.specifiers:
+        lowering.unevaluated = 0
+    try:
+        yield
+    finally:
+        lowering.unevaluated = outer
+
+
 def _initial_value(
     cx: Context, node: tree.VariableDeclaration, type: CppType
 ) -> tuple[list[n.Statement], n.Expression]:
@@ -330,7 +346,7 @@ def _initial_value(
     lowering.asked_constant = False
     lowering.maybe_constants += 1
     try:
-        with cx.separate_block() as emitted:
+        with _calls_have_values(cx, node), cx.separate_block() as emitted:
             value = convert(cx, lower(cx, _only(cx, node)), type, node.span)
             return emitted, folded(rvalue(cx, value, node.span).expression)
     finally:
@@ -356,7 +372,7 @@ def _known_object(cx: Context, node: tree.VariableDeclaration, type: ClassType) 
         return None
     if holds_array(type) or holds_pointer(type):
         return None
-    with cx.separate_block() as emitted:
+    with _calls_have_values(cx, node), cx.separate_block() as emitted:
         if isinstance(node.initializer, tree.InitializerList):
             value = from_list(cx, type, node.initializer, node.span)
         else:

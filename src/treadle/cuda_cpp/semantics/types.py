@@ -43,11 +43,13 @@ class VectorType:
 
 @dataclass(frozen=True, slots=True)
 class EnumType:
-    """An enum and its underlying type. A scoped one has no implicit conversion to a number."""
+    """An enum and its underlying type. A scoped one has no implicit conversion to a number. `scope`
+    is the one that declares it."""
 
     name: str
     underlying: Arithmetic
     scoped: bool = False
+    scope: Any = field(default=None, compare=False, repr=False)
 
     def __str__(self) -> str:
         return self.name

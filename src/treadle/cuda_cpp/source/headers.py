@@ -87,7 +87,7 @@ _VENDOR_LIBRARIES = (
 )  # fmt: skip
 
 _HOST_HEADERS = (
-    "chrono", "condition_variable", "csignal", "cstdarg", "ctime", "ctype.h", "cctype", "dirent.h",
+    "condition_variable", "csignal", "cstdarg", "ctime", "ctype.h", "cctype", "dirent.h",
     "dlfcn.h", "errno.h", "cerrno", "exception", "fcntl.h", "filesystem", "fstream", "future",
     "getopt.h", "glob.h", "helper_cuda.h", "helper_cuda_drvapi.h", "helper_cuda_gl.h",
     "helper_functions.h", "helper_gl.h", "helper_image.h", "helper_string.h", "helper_timer.h",
@@ -99,9 +99,9 @@ _HOST_HEADERS = (
 )  # fmt: skip
 
 _STANDARD_HEADERS = (
-    "any", "atomic", "bitset", "charconv", "codecvt", "complex.h", "deque",
+    "any", "atomic", "charconv", "codecvt", "complex.h", "deque",
     "forward_list", "list", "map", "memory_resource", "queue", "ranges",
-    "ratio", "scoped_allocator", "set", "stack", "string", "typeindex",
+    "scoped_allocator", "set", "stack", "string", "typeindex",
     "unordered_map", "unordered_set", "valarray", "vector",
 )  # fmt: skip
 

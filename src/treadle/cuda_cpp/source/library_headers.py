@@ -28,9 +28,10 @@ _PARTS = {
     ),
     "std": (
         "type_traits.cuh", "concepts.cuh", "limits.cuh", "utility.cuh", "iterator.cuh", "array.cuh",
-        "bit.cuh", "compare.cuh", "numbers.cuh", "sorting.cuh", "algorithm.cuh", "numeric.cuh",
-        "complex.cuh", "functional.cuh", "tuple.cuh", "optional.cuh", "variant.cuh", "expected.cuh",
-        "span.cuh", "string_view.cuh", "mdspan.cuh",
+        "bit.cuh", "byte.cuh", "compare.cuh", "numbers.cuh", "sorting.cuh", "algorithm.cuh",
+        "numeric.cuh", "complex.cuh", "functional.cuh", "tuple.cuh", "optional.cuh", "variant.cuh",
+        "expected.cuh", "span.cuh", "span_bytes.cuh", "string_view.cuh", "mdspan.cuh",
+        "bitset.cuh", "ratio.cuh", "chrono.cuh", "inplace_vector.cuh",
     ),
     "cub": (
         "cub_common.cuh", "cub_details.cuh", "cub_warp.cuh", "cub_block.cuh", "cub_exchange.cuh",
@@ -51,15 +52,19 @@ _STANDARD = {
     "numeric": "numeric.cuh",
     "array": "array.cuh",
     "bit": "bit.cuh",
+    "bitset": "bitset.cuh",
+    "chrono": "chrono.cuh",
     "compare": "compare.cuh",
     "concepts": "concepts.cuh",
     "numbers": "numbers.cuh",
     "complex": "complex.cuh",
     "functional": "functional.cuh",
     **dict.fromkeys(("initializer_list", "memory"), "utility.cuh"),
+    "inplace_vector": "inplace_vector.cuh",
     "limits": "limits.cuh",
     "expected": "expected.cuh",
     "optional": "optional.cuh",
+    "ratio": "ratio.cuh",
     "span": "span.cuh",
     "string_view": "string_view.cuh",
     "tuple": "tuple.cuh",
@@ -185,6 +190,7 @@ _DECLARED = (
 )
 # A part whose functions have names of CUDA's, or of other classes, is only needed with its own.
 _ONLY = {
+    "chrono.cuh": frozenset(("chrono", "chrono_literals", "literals")),
     "complex.cuh": frozenset(("complex",)),
     "mdspan.cuh": frozenset(
         ("mdspan", "extents", "dextents", "dims", "layout_right", "layout_left")

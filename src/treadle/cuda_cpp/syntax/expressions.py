@@ -211,14 +211,22 @@ def _member(c: Cursor, base: tree.Expression, *, arrow: bool) -> tree.Expression
 
 def _subscript(c: Cursor, base: tree.Expression) -> tree.Expression:
     span = c.span_at(c.index - 1)
+    if c.texts[c.index] == "]":
+        raise c.problem("expected an index, found ']'")
     outside, c.in_angles = c.in_angles, False
-    index: tree.Expression
-    if c.texts[c.index] == "{":
-        raise c.problem("expected an index, found '{'")
-    index = expression(c)
+    given = [initializers.expanded(c, initializers.value(c))]
+    while c.accept(","):
+        given.append(initializers.expanded(c, initializers.value(c)))
     c.in_angles = outside
     c.expect("]", "after the index")
-    return tree.Subscript(base, index, span)
+    plain = [one for one in given if not isinstance(one, tree.InitializerList | tree.PackExpansion)]
+    if len(plain) < len(given):  # which only an operator function takes
+        operator = tree.Member(base, tree.Name("operator[]", span=span), False, span)
+        return tree.Call(operator, tuple(given), span=span)
+    index = plain[0]
+    for one in plain[1:]:
+        index = tree.Binary(",", index, one, span)
+    return tree.Subscript(base, index, span, len(plain))
 
 
 def _launch(c: Cursor, base: tree.Expression) -> tree.Expression:

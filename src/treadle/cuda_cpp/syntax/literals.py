@@ -34,6 +34,7 @@ _ESCAPE = re.compile(
     r"\\(?:x([0-9a-fA-F]+)|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|([0-7]{1,3})|(.))", re.DOTALL
 )
 _RAW = re.compile(r'R"([^()\\\s]{0,16})\((.*)\)\1"$', re.DOTALL)
+_OF_CHRONO = frozenset(("h", "min", "s", "ms", "us", "ns"))  # which <chrono> declares
 
 
 def number(text: str, span: Span) -> tree.Expression | str:
@@ -44,7 +45,7 @@ def number(text: str, span: Span) -> tree.Expression | str:
         return f"'{text[:40]}' is not a number"
     kind = next(kind for kind in _KINDS if match[kind] is not None)
     body, suffix = match[kind], match["suffix"]
-    if suffix[:1] == "_":
+    if suffix[:1] == "_" or suffix in _OF_CHRONO:
         value = number(digits[: len(digits) - len(suffix)], span)
         if not isinstance(value, tree.IntegerLiteral | tree.FloatLiteral):
             return value

@@ -278,9 +278,13 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Subscript:
+    """`base[index]`. Of several `indices`, `index` is the comma operator: what they mean depends on
+    the class of `base`."""
+
     base: Expression
     index: Expression
     span: Span = field(default=NOWHERE, compare=False)
+    indices: int = 1
 
 
 @dataclass(frozen=True, slots=True)

@@ -211,9 +211,17 @@ template <class T, class E, class L = layout_right, class A = default_accessor<T
     }
     __host__ __device__ constexpr bool empty() const { return size() == 0; }
     template <class... I> __host__ __device__ constexpr T &operator()(I... i) const { return __treadle_data[__treadle_map(i...)]; }
-    // Before C++23 brackets have one index.
-    template <class I> requires(E::rank() == 1 && is_convertible_v<I, index_type>)
-    __host__ __device__ constexpr T &operator[](I i) const { return __treadle_data[__treadle_map(i)]; }
+    template <class... I> requires(sizeof...(I) == E::rank() && (is_convertible_v<I, index_type> && ...))
+    __host__ __device__ constexpr T &operator[](I... i) const { return __treadle_data[__treadle_map(i...)]; }
+    template <class I> __host__ __device__ constexpr T &operator[](const array<I, E::rank()> &i) const {
+        return __treadle_data[__treadle_place(i.data(), make_index_sequence<E::rank()>())];
+    }
+    template <class I> __host__ __device__ constexpr T &operator[](const span<I, E::rank()> &i) const {
+        return __treadle_data[__treadle_place(i.data(), make_index_sequence<E::rank()>())];
+    }
+    template <class I, size_t... r> __host__ __device__ constexpr index_type __treadle_place(const I *i, index_sequence<r...>) const {
+        return __treadle_map(i[r]...);
+    }
 };
 template <class T, class... N> mdspan(T *, N...) -> mdspan<T, dextents<size_t, sizeof...(N)>>;
 template <class T, class I, size_t... E> mdspan(T *, extents<I, E...>) -> mdspan<T, extents<I, E...>>;
