@@ -200,7 +200,8 @@ Expression: TypeAlias = (
 class Check:
     """The access takes place only if 0 <= index < bound. `axis` is for messages. Outside may be
     `expected`, as at the edges of a matrix: then reports leave it out. `of` is what messages say is
-    indexed, if it is not the memory as a whole; its index may be `GIVEN_BACK` or `NOT_GIVEN`."""
+    indexed, if it is not the memory as a whole; its index may be `GIVEN_BACK`,
+    `NOT_GIVEN` or `MISALIGNED`."""
 
     index: Expression
     bound: Expression
@@ -209,8 +210,9 @@ class Check:
     of: str = ""
 
 
-# Indices in memory that a kernel has given back, and in memory that it was never given.
-GIVEN_BACK, NOT_GIVEN = -(1 << 31), 1 - (1 << 31)
+# Indices in memory that a kernel has given back, in memory that it was never given, and between the
+# elements.
+GIVEN_BACK, NOT_GIVEN, MISALIGNED = -(1 << 31), 1 - (1 << 31), 2 - (1 << 31)
 
 
 @dataclass(frozen=True, slots=True)

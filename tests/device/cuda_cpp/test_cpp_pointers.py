@@ -497,3 +497,51 @@ def test_null_pointers_are_equal(device):
             a, b, c = (is_given and number for number, is_given in enumerate(given, 1))
             p, q = a if pick else b, False if pick == 2 else c
             assert out.tolist() == [a == b, a != b, p == q, q == a, not p, p == a, p == b, q == p]
+
+
+ROWS = """
+struct M { float v[2][3]; int tail[1]; };
+struct G { M g[2]; };
+__device__ float of_pointer(const float *p, int &r) { r = 0; return p[2]; }
+__device__ float of_row(float (&p)[3], int &r) { r = 0; return p[2]; }
+__global__ void rows(float *y, int n)
+{
+    M m;
+    for (int r = 0; r < 2; r++) for (int c = 0; c < 3; c++) m.v[r][c] = r * 3 + c;
+    int r = 1;
+    float &one = m.v[r][n - 3];
+    r = 9; one += 100;
+    float (&row)[3] = m.v[r - 8];
+    const float *pointer = m.v[r - 8];
+    r = 12;
+    y[0] = m.v[1][0]; y[1] = row[2]; y[2] = pointer[2];
+    r = 1; y[3] = of_pointer(m.v[r], r);
+    r = 1; y[4] = of_row(m.v[r], r);
+    y[5] = m.v[n + 5][1]; m.v[n + 5][1] = 7; m.v[n + 5][n + 5] = 7;  // outside
+    G g;
+    g.g[1].v[1][2] = 8;
+    int s = n - 2;
+    float &deep = g.g[s].v[s][2];
+    s = 0; y[6] = deep;
+    int c = 0;
+    const float *next = m.v[c];
+    for (int i = 0; i < 2; i++) { y[7 + i] = next[1]; c++; next = m.v[c]; }
+    __shared__ M many[3];
+    for (int j = 0; j < 3; j++) {
+        for (int k = 0; k < 3; k++) many[j].v[1][k] = j * 10 + k + 3;
+        many[j].tail[0] = 55 + j;
+    }
+    int e = 2;
+    float *list = many[e].v[1];
+    int *tail = many[e].tail;
+    e = 0; y[9] = list[1]; y[10] = *tail;
+    e = 1; tail = many[e].tail;
+    e = 0; y[11] = tail[0];
+}
+"""
+
+
+def test_rows_of_arrays_in_objects_are_those_of_the_index_at_the_time(device):
+    y = td.zeros(12, device=device)
+    td.cuda_module(ROWS).rows[1, 1](y, 3)
+    assert y.tolist() == [103, 5, 5, 5, 5, 0, 8, 1, 4, 24, 57, 56]

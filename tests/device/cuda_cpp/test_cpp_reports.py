@@ -283,3 +283,120 @@ def test_checks_report_indices_that_are_always_outside(device, monkeypatch):
             assert o.numpy()[7] == 0 + 1 + 5 + 4, written
     with pytest.raises(LaunchError, match="index -3 is outside o"):
         REACHING.parts[1, 1](o, 0)
+
+
+# What C++ leaves undefined although it is inside of a memory, and what is reported of it for n = 8.
+UNDEFINED = {
+    "x[0] = 40 / (n - 8);": "an integer is divided by zero",
+    "x[0] = 7u % (unsigned)(n - 8);": "an integer is divided by zero",
+    "int a = 9; a /= n - 8; x[0] = a;": "an integer is divided by zero",
+    "x[0] = 40ll / (n - 8);": "an integer is divided by zero",
+    "x[0] = quotient(40, n - 8);": "an integer is divided by zero",
+    "x[0] = 1 << (n + 24);": "an integer of 32 bits is shifted by 32 or more, or by less than 0",
+    "unsigned a = 9; a >>= 7 - n; x[0] = a;": "an integer of 32 bits is shifted by 32 or more",
+    "x[0] = 1ll << (n + 56);": "an integer of 64 bits is shifted by 64 or more",
+    "x[0] = local[1][n];": r"index 8 is outside local of extent 4 \(axis 1\)",
+    "local[n - 4][0] = 1;": r"index 4 is outside local of extent 4 \(axis 0\)",
+    "s[0][n - 5] = 2;": r"index 3 is outside s of extent 3 \(axis 1\)",
+    "atomicAdd(&s[0][0], 1); s[1][n - 9] += 2;": r"index -1 is outside s of extent 3",
+    "x[0] = table[0][n - 6];": r"index 2 is outside table of extent 2 \(axis 1\)",
+    "int (*row)[4] = local; x[0] = row[1][n - 4];": "index 4 is outside local of extent 4",
+    "int (&row)[4] = local[1]; x[0] = row[n - 4];": "index 4 is outside local of extent 4",
+    "M m = {}; m.v[n - 6][0] = 1; x[0] = m.v[1][2];": "index 2 is outside m.v of extent 2",
+    "M m = {}; x[0] = m.v[0][n - 5];": "index 3 is outside m.v.* of extent 3",
+    "float4 a = *(float4 *)(y + n - 7); y[0] = a.x;": "not aligned for float4, which needs a mul",
+    "*(int2 *)(x + 9 - n) = make_int2(1, 2);": "not aligned for int2, which needs a multiple of 8",
+    "float4 *p = (float4 *)(y + n + 2); p++; *p = p[0];": "not aligned for float4",
+    "((float4 *)(y + n + 1))[1] = make_float4(1, 2, 3, 4);": "not aligned for float4",
+}
+UNDEFINED_CASES = """
+struct M { int v[2][3]; };
+__constant__ int table[2][2] = {{1, 2}, {3, 4}};
+__device__ int quotient(int a, int b) { return a / b; }
+__global__ void undefined(int *x, float *y, int which, int n)
+{
+    __shared__ int s[2][3];
+    int local[4][4] = {};
+    s[0][0] = s[1][0] = 0;
+    switch (which) {
+"""
+for _at, _one in enumerate(UNDEFINED):
+    UNDEFINED_CASES += f"    case {_at}: {{ {_one} break; }}\n"
+UNDEFINED_CASES += """    }
+}
+"""
+
+
+def test_checks_report_what_is_undefined(device, monkeypatch):
+    monkeypatch.setattr("treadle.runtime.settings.check", True)
+    module = td.cuda_module(UNDEFINED_CASES)
+    x, y = td.zeros(32, dtype=td.int32, device=device), td.zeros(32, device=device)
+    for at, reported in enumerate(UNDEFINED.values()):
+        with pytest.raises(LaunchError, match=f"line (4|{at + 11}): .*{reported}"):
+            module.undefined[1, 1](x, y, at, 8)
+
+
+DEFINED = """
+struct M { float v[2][3]; int tail[1]; };
+__device__ int ratio(int a, int b) { return b == 0 ? -1 : a / b; }
+__device__ int steps(int a, int b) { int s = 0; while (b && a / b > 0) { a -= b; s++; } return s; }
+__device__ float sum(float (&t)[4][4])
+{
+    float s = 0;
+    for (auto &row : t) for (float v : row) s += v;
+    return s;
+}
+__device__ float sum_of(const float *p, int n)
+{
+    float s = 0;
+    for (int i = 0; i < n; i++) s += p[i];
+    return s;
+}
+template <int N> __device__ int at(int (*p)[N], int i, int j) { return p[i][j] << (i + j); }
+__global__ void defined(int *x, float *y, int n, int zero)
+{
+    __shared__ float t[4][4];
+    __shared__ __align__(16) float flat[64];
+    __shared__ int q[2][3];
+    int i = threadIdx.x;
+    if (i < 16) t[i / 4][i % 4] = i;
+    if (i < 6) q[i / 3][i % 3] = i + 1;
+    for (int j = i; j < 64; j += blockDim.x) flat[j] = j;
+    __syncthreads();
+    for (int s = blockDim.x / 2; s > 0; s /= 2) {
+        if (i < s) flat[i] += flat[i + s];
+        __syncthreads();
+    }
+    for (int s = 0; s < n / 2; s++) { if (i == 0) t[0][0] += 1; __syncthreads(); }
+    if (i != 0) return;
+    x[0] = zero != 0 && 8 / zero > 1;
+    x[1] = zero ? 8 / zero : 7;
+    x[2] = ratio(n, zero) + ratio(n, 3) + steps(17, 5) + steps(17, zero);
+    x[3] = at<3>(q, 1, n % 3);
+    int a = 1000; a /= n; a %= 7; a <<= n; a >>= 2; x[4] = a;
+    unsigned u = 0xf0f0f0f0u; u >>= n; x[5] = u << (31 & 33);
+    long long w = 1; w <<= (n + 32); x[6] = w >> 35;
+    asm("shl.b32 %0, %1, %2;" : "=r"(x[7]) : "r"(5), "r"(n + 40));
+    int *h = new int[8], *e = h + 8, *mid = h + 4;
+    for (int *p = h; p != e; ++p) *p = p - h;
+    x[8] = mid[-2] + mid[3] + *(e - 1) + e[-8];
+    delete[] h;
+    float *end = &t[3][4]; x[9] = end - &t[0][0];
+    x[10] = (n & 1 ? 12 / n : 5) + (n > 2 || 5 / zero);
+    y[0] = sum(t) + sum_of(t[1], 4) + sum_of(&t[0][0], 16);
+    float4 v = *(float4 *)(flat + 4 * n), z = reinterpret_cast<float4 *>(flat)[n];
+    y[1] = v.x + v.w; y[2] = z.y;
+    float3 three = *(float3 *)(y + n); y[3] = three.x;
+    M m = {{{0, 1, 2}, {3, 4, 5}}, {4}};
+    y[4] = m.v[1][n - 1] + m.tail[0];
+}
+"""
+
+
+def test_checks_report_nothing_that_is_defined(device, monkeypatch):
+    monkeypatch.setattr("treadle.runtime.settings.check", True)
+    x, y = td.zeros(32, dtype=td.int32, device=device), td.zeros(32, device=device)
+    td.cuda_module(DEFINED, heap_bytes=1 << 14).defined[1, 32](x, y, 3, 0)
+    shifted = (333 % 7 << 3) >> 2
+    assert x.numpy()[:11].tolist() == [0, 7, 3, 4 << 1, shifted, 0x3C3C3C3C, 1, 0, 16, 16, 5]
+    assert y.numpy()[:5].tolist() == [121 + 22 + 121, 40 + 46, 42, 0, 5 + 4]

@@ -39,6 +39,7 @@ from treadle.cuda_cpp.lower.pointers import (
     moved,
     note_memory,
     pointer_of,
+    with_lasting_target,
 )
 from treadle.cuda_cpp.lower.slots import flows, store_slot, targets_of_key
 from treadle.cuda_cpp.lower.special_members import (
@@ -93,6 +94,7 @@ def assign_pointer(
     cx: Context, variable: PointerVariable, pointer: PointerValue, span: Span
 ) -> None:
     """Assign to a pointer variable."""
+    pointer = with_lasting_target(cx, pointer, span)
     facts = cx.lowering.facts
     known = facts.targets.setdefault(variable.key, [])
     targets = known_targets(cx, pointer.targets)
@@ -101,7 +103,7 @@ def assign_pointer(
         if target not in known:
             known.append(target)
             facts.changed = True
-    aligned = in_steps_of(cx, pointer, variable.unit)
+    aligned = in_steps_of(cx, pointer, variable.unit, accessed=False)
     if aligned is None:  # it may be misaligned: the next run uses smaller units
         facts.units[variable.key] = math.gcd(pointer.unit, variable.unit)
         raise LowerAgain

@@ -163,7 +163,8 @@ def with_fixed_place(cx: Context, value: Value, span: Span) -> Value:
         case PointerValue():
             tag = value.tag if value.tag is None else cx.copied(value.tag)
             offset = _snapshot_offset(cx, value.offset)
-            return PointerValue(value.targets, offset, value.unit, value.to, tag, value.const)
+            targets = tuple(_fixed_target(cx, one) for one in value.targets)
+            return PointerValue(targets, offset, value.unit, value.to, tag, value.const)
         case Lvalue(place=place) | BitsLvalue(place=place):
             return replace(value, place=_fixed_place(cx, place))
         case BitFieldLvalue(words=words):
@@ -171,13 +172,22 @@ def with_fixed_place(cx: Context, value: Value, span: Span) -> Value:
         case ArrayValue(first, type):
             begin = with_fixed_place(cx, first, span)
             assert isinstance(begin, PointerValue)
-            return ArrayValue(begin, type)
+            checks = value.checks
+            fixed = (replace(one, index=_snapshot_offset(cx, one.index)) for one in checks)
+            return ArrayValue(begin, type, tuple(fixed))
         case ScatteredLvalue():
             return replace(value, offset=_snapshot_offset(cx, value.offset))
         case ChoiceLvalue(tag, choices, type):
             parts = tuple(c if c is None else with_fixed_place(cx, c, span) for c in choices)
             return ChoiceLvalue(cx.copied(tag), parts, type)
     return value
+
+
+def _fixed_target(cx: Context, target: Any) -> Any:
+    """A target whose place is computed now: a row of an array in an object has an index."""
+    if isinstance(target, (ItemTarget, ObjectTarget)):
+        return replace(target, place=_fixed_place(cx, target.place))
+    return target
 
 
 def _snapshot_offset(cx: Context, offset: n.Expression) -> n.Expression:
@@ -212,10 +222,13 @@ def _fixed_index(
     def fixed(node: n.Expression) -> n.Expression:
         return index if node == old else node
 
-    return index, tuple(
-        replace(one, index=rewrite(one.index, fixed), bound=rewrite(one.bound, fixed))
-        for one in place.checks
-    )
+    def check(one: n.Check) -> n.Check:
+        of = rewrite(one.index, fixed)
+        if of == one.index:  # an index of one dimension
+            of = _snapshot_offset(cx, of)
+        return replace(one, index=of, bound=rewrite(one.bound, fixed))
+
+    return index, tuple(map(check, place.checks))
 
 
 def bind_reference(cx: Context, type: Reference, value: Value, span: Span) -> Any:

@@ -27,14 +27,20 @@ _NULL = "a null pointer is dereferenced, or one that nothing has set"
 _ZERO = n.Constant(0, ir.I32)
 
 
-def piece_check(cx: Context, index: n.Expression, type: ir.Type, span: Span) -> n.Check | None:
-    """The check that an element of the heap is in a piece that a kernel has. None in the functions
-    of the heap itself."""
+def piece_check(
+    cx: Context,
+    index: n.Expression,
+    type: ir.Type,
+    span: Span,
+    base: n.Expression | None = None,
+) -> n.Check | None:
+    """The check that an element of the heap is in a piece that a kernel has: in that of the pointer
+    with the offset `base` in bytes, if it is known. None in the functions of the heap itself."""
     if not cx.lowering.guarded or MARKS not in cx.lowering.symbols or _is_of_heap(span):
         return None
     size = ir.size_of(type)
     at = times(cast(index, ir.I32), size)
-    piece = _Piece(cx, at)
+    piece = _Piece(cx, at if base is None else cast(base, ir.I32))
     inside = minus(at, piece.start)
     step = constant(size, ir.I32)
     # Division rounds towards zero, and an index before the piece is negative.

@@ -264,7 +264,7 @@ def _split(
             assign_pointer(cx, variable, pointer, span)
             return variable
         return ParameterPointer(
-            pointer.targets, pointer.offset, pointer.unit, pointer.to, None, type.const, key
+            pointer.targets, pointer.offset, pointer.unit, pointer.to, None, type.const, key=key
         )
     if isinstance(layout, records.Within):
         assert isinstance(type, Pointer)
@@ -342,7 +342,7 @@ def _within(
     if target.memory in cx.lowering.starts:
         offset = plus(offset, cast(cx.lowering.starts[target.memory], ir.I32))
     pointer = ParameterPointer(
-        (NullTarget(), target), cx.let(offset), size, type.to, cx.let(tag), type.const, key
+        (NullTarget(), target), cx.let(offset), size, type.to, cx.let(tag), type.const, key=key
     )
     if key in cx.lowering.facts.assigned:
         variable = declare_pointer(cx, name, type, key, span)

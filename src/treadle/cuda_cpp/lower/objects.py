@@ -8,6 +8,7 @@ from typing import Any
 from treadle.core.source import Span
 from treadle.cuda_cpp.lower.arithmetic import cast, constant, is_constant, plus, zero_of
 from treadle.cuda_cpp.lower.bit_fields import as_bits, joined, replaced
+from treadle.cuda_cpp.lower.checked_operations import with_index_check
 from treadle.cuda_cpp.lower.choices import for_each_choice
 from treadle.cuda_cpp.lower.context import Context, LowerAgain, completed
 from treadle.cuda_cpp.lower.guards import report_null
@@ -22,6 +23,7 @@ from treadle.cuda_cpp.lower.pointers import (
     follow,
     in_steps_of,
     is_base_of,
+    misaligned,
     moved,
     note_memory,
     part_at,
@@ -221,14 +223,17 @@ def _leaf_places(
     cx: Context, value: ScatteredLvalue, span: Span
 ) -> list[tuple[n.Element, ir.Scalar]]:
     """The places of all scalars in an object, in order."""
-    found = []
+    found: list[tuple[n.Element, ir.Scalar]] = []
     for at, leaf in ir.leaves(stored_type(cx, value.type, span)):
         size = ir.size_of(leaf)
         start = in_steps_of(cx, PointerValue((), value.offset, value.unit, value.type), size)
         if start is None or at % size:
             raise cx.error(f"this {value.type} is not aligned to its scalars", span)
         index = plus(start.offset, constant(at // size, ir.I32))
-        found.append((element(cx, value.target, index, leaf, span), leaf))
+        place = element(cx, value.target, index, leaf, span)
+        if not found and (checks := misaligned(cx, value.offset, value.unit, value.type, span)):
+            place = replace(place, checks=(*checks, *place.checks))
+        found.append((place, leaf))
     return found
 
 
@@ -445,7 +450,9 @@ def subscript(cx: Context, value: Value, index: n.Expression, span: Span) -> Val
     ):
         place = value.first.targets[0].place
         assert isinstance(place.type, ir.Array)
-        item = n.Item(place, index, place.type.element, (), span)
+        assert isinstance(index.type, ir.Scalar)
+        check = n.Check(index, constant(place.type.length, index.type))
+        item = n.Item(place, index, place.type.element, (check,), span)
         inner = value.type.element
         first = PointerValue((ItemTarget(item),), ZERO, unit_of(inner), inner)
         return ArrayValue(replace(first, const=value.first.const), inner)
@@ -455,7 +462,8 @@ def subscript(cx: Context, value: Value, index: n.Expression, span: Span) -> Val
     pointer = pointer_of(cx, value)
     if pointer is None:
         raise cx.unfit(f"{describe(value)} cannot be indexed", value, span)
-    return follow(cx, moved(cx, pointer, index, span), span)
+    found = follow(cx, moved(cx, pointer, index, span), span)
+    return with_index_check(cx, value, index, found, span)
 
 
 def component_type(type: CppType, name: str) -> CppType | None:

@@ -9,6 +9,7 @@ from treadle.cuda_cpp.lower.arithmetic import cast, constant, folded, minus, plu
 from treadle.cuda_cpp.lower.casts import (
     explicit_cast,
 )
+from treadle.cuda_cpp.lower.checked_operations import checked_amount, checked_divisor
 from treadle.cuda_cpp.lower.context import Context
 from treadle.cuda_cpp.lower.conversions import (
     common_type,
@@ -180,7 +181,7 @@ def numbers(cx: Context, op: str, left: Value, right: Value, span: Span) -> Rval
                 "power of two, or cast",
                 span,
             )
-        amount = cast(b, type.scalar)
+        amount = cast(checked_amount(cx, b, type, span), type.scalar)
         made = n.Binary(_SHIFTS[op], number_as(a, type, span), amount, type.scalar, span)
         return Rvalue(made, type)
     type = common_type(left_type, right_type)
@@ -189,6 +190,8 @@ def numbers(cx: Context, op: str, left: Value, right: Value, span: Span) -> Rval
         return Rvalue(compared(_COMPARISONS[op], a, b, span), BOOL)
     if type.scalar.is_float and op in ("%", "&", "|", "^"):
         raise cx.wrong(f"operator {op} takes integers, not {type}: use fmod for remainders", span)
+    if op in ("/", "%"):
+        b = checked_divisor(cx, b, type, span)
     name = _ARITHMETIC.get(op) or _BITWISE[op]
     a, b = _lower_half(left, op, a, b), _lower_half(right, op, b, a)
     made = n.Binary(name, a, b, type.scalar, span)

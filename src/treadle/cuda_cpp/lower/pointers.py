@@ -17,6 +17,7 @@ from treadle.cuda_cpp.lower.arithmetic import (
     times,
     zero_of,
 )
+from treadle.cuda_cpp.lower.checked_operations import alignment_check, base_of
 from treadle.cuda_cpp.lower.context import Context, LowerAgain
 from treadle.cuda_cpp.lower.guards import HEAP, piece_check
 from treadle.cuda_cpp.lower.slots import load_slot
@@ -118,14 +119,18 @@ def pointer_of(cx: Context, value: Value) -> PointerValue | None:
     return None
 
 
-def in_steps_of(cx: Context, pointer: PointerValue, unit: int) -> PointerValue | None:
-    """The pointer with its offset in another unit; None if it may not be a multiple of it."""
+def in_steps_of(
+    cx: Context, pointer: PointerValue, unit: int, accessed: bool = True
+) -> PointerValue | None:
+    """The pointer with its offset in another unit; None if it may not be a multiple of it. One that
+    is `accessed` is aligned for its type; checks ask that of the others when these are accessed."""
     if pointer.unit == unit:
         return pointer
     if pointer.unit % unit == 0:
         offset = times(pointer.offset, pointer.unit // unit)
     elif unit % pointer.unit == 0 and (
-        _alignment(pointer.to) % unit == 0 or _is_multiple(pointer.offset, unit // pointer.unit)
+        ((accessed or not cx.lowering.guarded) and _alignment(pointer.to) % unit == 0)
+        or _is_multiple(pointer.offset, unit // pointer.unit)
     ):
         offset = over(pointer.offset, unit // pointer.unit)
     else:
@@ -176,14 +181,15 @@ def moved(cx: Context, pointer: PointerValue, by: n.Expression, span: Span) -> P
     """`pointer + by`"""
     unit = unit_of(pointer.to)
     step = count_of(pointer.to)
-    aligned = in_steps_of(cx, pointer, unit)
+    aligned = in_steps_of(cx, pointer, unit, accessed=False)
     if aligned is None:  # use a smaller unit
         common = math.gcd(pointer.unit, unit)
         aligned = in_steps_of(cx, pointer, common)
         assert aligned is not None
         step *= unit // common
     offset = plus(aligned.offset, times(by, step))
-    return _plain(pointer, offset, aligned.unit, pointer.to)
+    base = aligned.offset if aligned.base is None else aligned.base
+    return replace(_plain(pointer, offset, aligned.unit, pointer.to), base=base)
 
 
 def moved_by_bytes(cx: Context, pointer: PointerValue, further: int, to: ClassType) -> PointerValue:
@@ -287,7 +293,8 @@ def unknown(cx: Context, type: CppType, span: Span, null: bool = False) -> Lvalu
 
 def _into(target: Target, pointer: PointerValue) -> PointerValue:
     """A pointer with several targets, restricted to one of them."""
-    return PointerValue((target,), pointer.offset, pointer.unit, pointer.to, const=pointer.const)
+    offset, base = pointer.offset, pointer.base
+    return PointerValue((target,), offset, pointer.unit, pointer.to, None, pointer.const, base)
 
 
 def _in_memory(
@@ -298,15 +305,34 @@ def _in_memory(
     aligned = in_steps_of(cx, pointer, size)
     if aligned is None:
         return ScatteredLvalue(target, pointer.offset, pointer.unit, pointer.to, pointer.const)
-    place = element(cx, target, aligned.offset, type, span)
+    place = element(cx, target, aligned.offset, type, span, base_of(pointer))
+    checks = misaligned(cx, pointer.offset, pointer.unit, pointer.to, span)
+    if checks:
+        place = replace(place, checks=(*checks, *place.checks))
     return Lvalue(place, pointer.to, pointer.const)
 
 
+def misaligned(
+    cx: Context, offset: n.Expression, unit: int, type: CppType, span: Span
+) -> tuple[n.Check, ...]:
+    """The check of an access to a type at an offset, unless that is surely aligned."""
+    needed = _alignment(type)
+    if needed <= unit or _is_multiple(offset, needed // unit):
+        return ()
+    return alignment_check(cx, offset, unit, type, needed, span)
+
+
 def element(
-    cx: Context, target: MemoryTarget, index: n.Expression, type: ir.Type, span: Span
+    cx: Context,
+    target: MemoryTarget,
+    index: n.Expression,
+    type: ir.Type,
+    span: Span,
+    base: n.Expression | None = None,
 ) -> n.Element:
-    """The place of an element of a memory that is accessed as `type`, with its bounds check."""
-    check = piece_check(cx, index, type, span) if target.memory == HEAP else None
+    """The place of an element of a memory that is accessed as `type`, with its bounds check. `base`
+    is the offset in bytes of the pointer that leads there."""
+    check = piece_check(cx, index, type, span, base) if target.memory == HEAP else None
     bound = _bound(cx, target, type, index.type)
     if check is None and bound is not None:
         check = n.Check(index, bound)
@@ -345,13 +371,9 @@ def _item(cx: Context, place: n.Place, pointer: PointerValue, span: Span) -> Val
     assert isinstance(array, ir.Array)
     type = stored_type(cx, pointer.to, span)
     if isinstance(array.element, ir.Array) or array.element != type:
-        whole = address(cx, Lvalue(place, pointer.to), span)
-        if isinstance(whole.targets[0], MemoryTarget):
-            inner = in_steps_of(cx, whole, pointer.unit)
-            if inner is not None:
-                offset = plus(inner.offset, pointer.offset)
-                found = PointerValue(inner.targets, offset, pointer.unit, pointer.to)
-                return follow(cx, replace(found, const=pointer.const), span)
+        found = _into_memory(cx, place, pointer, span)
+        if found is not None:
+            return follow(cx, found, span)
         raise cx.error(
             f"an array inside an object is cast to {pointer.to} here: copy it to an array of its "
             "own first",
@@ -359,6 +381,40 @@ def _item(cx: Context, place: n.Place, pointer: PointerValue, span: Span) -> Val
         )
     check = n.Check(pointer.offset, constant(array.length, _scalar(pointer.offset)))
     return Lvalue(n.Item(place, pointer.offset, type, (check,), span), pointer.to, pointer.const)
+
+
+def _into_memory(
+    cx: Context, place: n.Place, pointer: PointerValue, span: Span
+) -> PointerValue | None:
+    """A pointer into an array inside an object as one into the object's memory, if it has one."""
+    whole = address(cx, Lvalue(place, pointer.to), span)
+    inner = in_steps_of(cx, whole, pointer.unit)
+    if inner is None or not isinstance(whole.targets[0], MemoryTarget):
+        return None
+    offset = plus(inner.offset, pointer.offset)
+    found = PointerValue(inner.targets, offset, pointer.unit, pointer.to)
+    return replace(found, const=pointer.const)
+
+
+def with_lasting_target(cx: Context, pointer: PointerValue, span: Span) -> PointerValue:
+    """A pointer that may be kept: one into a row of an array in an object, whose number may change
+    later, points into the object's memory."""
+    target = pointer.targets[0]
+    if len(pointer.targets) == 1 and isinstance(target, ItemTarget) and _has_indices(target.place):
+        return _into_memory(cx, target.place, pointer, span) or pointer
+    return pointer
+
+
+def _has_indices(place: n.Place) -> bool:
+    """Whether a place has an index that is not constant."""
+    match place:
+        case n.Item(base=base, index=index):
+            return not isinstance(index, n.Constant) or _has_indices(base)
+        case n.Member(base=base):
+            return _has_indices(base)
+        case n.Element(index=index):
+            return not isinstance(index, n.Constant)
+    return False
 
 
 def _object(cx: Context, place: n.Place, pointer: PointerValue, span: Span) -> Value:

@@ -130,6 +130,8 @@ class PointerValue:
     to: CppType
     tag: n.Expression | None = None
     const: bool = field(default=False, compare=False)
+    # The offset of the pointer that it is `p + n` of, for checks of the heap.
+    base: n.Expression | None = field(default=None, compare=False)
 
     @property
     def type(self) -> CppType:
@@ -147,10 +149,12 @@ class ParameterPointer(PointerValue):
 
 @dataclass(frozen=True, slots=True)
 class ArrayValue:
-    """An array as an object: a pointer to its first element, and its type."""
+    """An array as an object: a pointer to its first element, and its type. `checks` are of the
+    indices that lead to it, where these are checked one by one."""
 
     first: PointerValue
     type: ArrayOf
+    checks: tuple[n.Check, ...] = field(default=(), compare=False)
 
 
 @dataclass(frozen=True, slots=True)

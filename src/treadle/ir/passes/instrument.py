@@ -269,7 +269,7 @@ def _find_checks(node: object, path: tuple[n.Expression, ...], found: list[_Fail
     for child in children(node):
         _find_checks(child, path, found)
     if isinstance(node, (n.Element, n.Item)):
-        name = node.memory if isinstance(node, n.Element) else _spelled_place(node.base)
+        name = _spelled_place(node.base) if isinstance(node, n.Item) else _written(node.memory)
         checks = [check for check in node.checks if not check.expected]
         found.extend(_Failing(path, check, check.of or name) for check in checks)
 
@@ -278,13 +278,19 @@ def _spelled_place(place: n.Place) -> str:
     """A place as messages name it, without the values of indices."""
     match place:
         case n.Variable(name=name):
-            return name
+            return _written(name)
         case n.Element(memory=memory):
-            return memory
+            return _written(memory)
         case n.Member(base=base, name=name):
             return f"{_spelled_place(base)}.{name}"
         case n.Item(base=base):
             return f"{_spelled_place(base)}[…]"
+
+
+def _written(name: str) -> str:
+    """A name as it is written: the second `m` of a kernel is m.2 in the IR."""
+    before, dot, number = name.rpartition(".")
+    return before if dot and number.isdigit() else name
 
 
 def _u32(value: int) -> n.Constant:
@@ -397,6 +403,8 @@ def _failure(entry: ReportEntry) -> str:
         return f"{site.memory} is accessed after it was given back"
     if index == n.NOT_GIVEN:
         return f"an access beside all {site.memory}"
+    if index == n.MISALIGNED:
+        return f"an access at an address that is not aligned for {site.memory}"
     return f"index {index} is outside {site.memory} of extent {extent} (axis {site.axis})"
 
 
