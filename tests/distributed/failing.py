@@ -46,6 +46,12 @@ if mode == "group":
     if rank == 0:
         dist.all_reduce(x, group=group).numpy()
     time.sleep(60)
+if mode in ("message", "check-message"):
+    for k in range(3):
+        if rank == 1:
+            dist.send(x[: k + 1], 0, tag=k // 2)
+        elif k < 1:
+            dist.recv((k + 1,), 1)
 if mode == "check-group":
     dist.all_gather(td.ones(3 + rank, dtype=td.int32), group=dist.new_group([1, 0]))
 if rank == 1:

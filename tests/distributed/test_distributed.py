@@ -94,6 +94,11 @@ FAILURES = {
         "failed first: DistributedError: the ranks do not start the same operation number 1",
         r"rank 1: all_gather of int32\[4\]\n.*rank 0: all_gather of int32\[3\]",
     ),
+    "check-message": (
+        r"rank 1 failed first: 2 messages were sent, and not received: send to "
+        r"rank 0 of float32\[2\], called at failing.py:\d+; send to rank 0 of float32\[3\], called",
+        r"\[1\] treadle: rank 1: 2 messages were sent",
+    ),
     "forgotten": (
         r"failed first: DistributedError: this process is rank \d of 2",
         r"call td.distributed.init\(\) at the beginning",
@@ -103,7 +108,7 @@ FAILURES = {
 
 @pytest.fixture(scope="module")
 def failed():
-    modes = [*FAILURES, "unused"]
+    modes = [*FAILURES, "unused", "message"]
     with ThreadPoolExecutor(3) as threads:
         runs = threads.map(lambda mode: launched(2, "failing.py", mode), modes)
         return dict(zip(modes, runs, strict=True))
@@ -161,6 +166,13 @@ def test_a_script_without_init_is_noticed(failed):
     done = failed["unused"]
     assert done.returncode == 0
     assert "the script has not called td.distributed.init(): 2 processes ran" in done.stderr
+
+
+def test_messages_without_a_receive_are_named_in_debug_mode_alone(failed):
+    done = failed["message"]
+    assert done.returncode == 0, done.stderr
+    assert "--check names those that have none" in done.stderr
+    assert "Traceback" not in done.stderr
 
 
 @pytest.mark.parametrize("backend", ["mpi", "nccl"])

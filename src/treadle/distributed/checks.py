@@ -1,15 +1,18 @@
-"""Debug mode: before each collective the ranks compare what they start, and before a receive what
-is sent to it."""
+"""Debug mode: before each collective the ranks compare what they start, before a receive what is
+sent to it, and at the end which messages no rank has received."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Sequence
+from collections import Counter, defaultdict, deque
+from collections.abc import Callable, Mapping, Sequence
 
 from treadle.core.errors import DistributedError
 from treadle.distributed.client import Client
+from treadle.distributed.lines import users_line
 from treadle.distributed.operation import Operation
 from treadle.distributed.request import Request
+
+_MOST_NAMED = 4  # messages to a rank with one tag
 
 
 def compare(
@@ -58,3 +61,45 @@ class Messages:
                 f"{request}: the message that arrives is {found}. Both ranks give the same shape "
                 "and dtype, and send and receive in the same order"
             )
+
+
+class MessageCounts:
+    """How many messages a rank has sent and received, and which were the last ones it has sent."""
+
+    def __init__(self) -> None:
+        self.received: Counter[str] = Counter()  # by where they come from
+        self._sent: Counter[tuple[int, str]] = Counter()  # by the receiver, and what it counts by
+        self._last: defaultdict[tuple[int, str], deque[str]] = defaultdict(
+            lambda: deque(maxlen=_MOST_NAMED)
+        )
+
+    @property
+    def receivers(self) -> set[int]:
+        """The ranks that messages were sent to."""
+        return {receiver for receiver, _ in self._sent}
+
+    def add(self, request: Request, rank: int) -> None:
+        """Count a message that this rank sends or receives."""
+        assert request.other is not None
+        sender = rank if request.kind == "send" else request.other
+        key = f"{sender} {request.tag} {request.group_key}"
+        if request.kind == "recv":
+            self.received[key] += 1
+            return
+        self._sent[request.other, key] += 1
+        self._last[request.other, key].append(f"{request}, called at {users_line()}")
+
+    def unreceived(self, received: Mapping[int, Mapping[str, int]]) -> str:
+        """Which messages their receivers have not received, by the counts of these; "" if there are
+        none. Those with one tag arrive in order, so it is the last ones."""
+        count, lines = 0, []
+        for (receiver, key), sent in self._sent.items():
+            if receiver not in received:
+                continue
+            missing = sent - received[receiver].get(key, 0)
+            count += missing
+            lines += [*self._last[receiver, key]][-missing:] if missing > 0 else []
+        if not lines:
+            return ""
+        what = "a message was" if count == 1 else f"{count} messages were"
+        return f"{what} sent, and not received: {'; '.join(lines)}"

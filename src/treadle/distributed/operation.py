@@ -73,4 +73,5 @@ class Operation:
         if request.is_between_two:
             return str(request)
         among = "" if request.members is None else f" among {request.members}"
-        return f"{request} number {self.number}{among}"
+        number = f" number {self.number}" if self.number else ", which is recorded,"
+        return f"{request}{number}{among}"

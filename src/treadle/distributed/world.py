@@ -7,7 +7,7 @@ import sys
 import threading
 import time
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -16,7 +16,7 @@ from treadle.core.dtypes import uint8
 from treadle.core.errors import DistributedError
 from treadle.distributed import lifecycle
 from treadle.distributed.backends.base import Backend
-from treadle.distributed.checks import Messages, compare
+from treadle.distributed.checks import MessageCounts, Messages, compare
 from treadle.distributed.client import Client
 from treadle.distributed.operation import KIND, Operation
 from treadle.distributed.recordings import end_recordings
@@ -46,7 +46,8 @@ class World:
         self._started_in: dict[str, int] = {}  # by the keys of groups
         self._between = 0
         self._splits = 0
-        self._messages: Messages | None = None  # in debug mode
+        self._messages: Messages | None = None  # in debug mode, and these
+        self._counts = MessageCounts() if check else None
         self._last: Operation | None = None
         self._unfinished: deque[Operation] = deque()
         self._tracks: list[Operation] = []  # the last operation of each, while there is a profile
@@ -94,6 +95,8 @@ class World:
         """The next operation."""
         operation = Operation(request, self._next_number(request), given, result)
         self._last = operation
+        if self._counts is not None and request.is_between_two:
+            self._counts.add(request, self.rank)
         if self.check:
             self._compare(operation)
         return operation
@@ -324,6 +327,8 @@ class World:
             why = f"{plural} {', '.join(map(str, missing))} {have} not started it"
         elif request.is_between_two:
             why = f"rank {request.other} has not done its part"
+        elif not operation.number:
+            why = "not all of its ranks have come to it"
         else:
             who = "all ranks" if request.members is None else "its ranks"
             why = f"{who} have started it, and its data does not arrive"
@@ -340,6 +345,31 @@ class World:
             self.client.bye(lifecycle.failure)
         self.close()
 
+    def _check_received(self) -> None:
+        """DistributedError in debug mode if a message of this rank's was not received: MPI lets
+        small ones go."""
+        counts, client = self._counts, self.client
+        if counts is None or client is None:
+            return
+        client.set(f"received {self.rank}", counts.received)
+        found = {rank: self._received_by(rank, client) for rank in sorted(counts.receivers)}
+        missing = counts.unreceived({rank: of for rank, of in found.items() if of is not None})
+        if missing:
+            raise DistributedError(missing)
+
+    def _received_by(self, rank: int, client: Client) -> Mapping[str, int] | None:
+        """How many messages a rank has received when it ends; None if it does not say."""
+        while self._failed is None and not self._is_cut_off:
+            has_ended = rank in self._ended
+            try:
+                found: Mapping[str, int] = client.get(f"received {rank}", _ASKING)
+            except TimeoutError:
+                if has_ended:
+                    break
+            else:
+                return found
+        return None
+
     def close(self) -> None:
         """End this rank's part, when the process ends."""
         if self._has_left:
@@ -350,6 +380,7 @@ class World:
             try:
                 for operation in [*self._unfinished]:
                     self.wait(operation)
+                self._check_received()
             except DistributedError as error:
                 sys.stderr.write(f"treadle: rank {self.rank}: {error}\n")
                 failure = str(error).split("\n")[0]
@@ -362,6 +393,7 @@ class World:
         while not (failure or self._is_cut_off or len(self._ended) == self.size - 1):
             time.sleep(_LOOK)
             failure = self._failed or ""
+        failure = failure or self._failed or ""
         try:
             abort = self.engine.close(bool(failure) or self._is_cut_off)
         except DistributedError as error:

@@ -7,6 +7,7 @@ and asks for their ends. So a rank that waits can hear meanwhile that another on
 from __future__ import annotations
 
 import atexit
+import sys
 import threading
 import time
 from collections import deque
@@ -170,8 +171,19 @@ class Mpi:
         self._is_closed = True
         if not self._mpi.Is_finalized():
             for each in (*self._groups.values(), self._ranks):
-                each.Free()
+                self._free(each)
             (self._end or self._mpi.Finalize)()
+
+    def _free(self, communicator: Any) -> None:
+        """Free a communicator, which MPICH may refuse where a message was not received."""
+        try:
+            communicator.Free()
+        except self._mpi.Exception as error:
+            reason = str(error).strip().splitlines()[-1]
+            sys.stderr.write(
+                f"treadle: rank {self.rank}: MPI ends, and says: {reason}. Each send has a receive "
+                "on the other rank; treadle launch --check names those that have none\n"
+            )
 
     def _run(self) -> None:
         looks = 0
