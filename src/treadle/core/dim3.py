@@ -50,7 +50,10 @@ class Dim3(NamedTuple):
 
 
 def _parts(extent: int | Sequence[int]) -> tuple[int, ...]:
-    parts = tuple(extent) if isinstance(extent, Sequence) else (extent,)
+    if getattr(extent, "ndim", 0) == 1:  # an array of NumPy
+        parts = tuple(extent.tolist())  # type: ignore[union-attr]
+    else:
+        parts = tuple(extent) if isinstance(extent, Sequence) else (extent,)
     if not 1 <= len(parts) <= 3:
         raise ValueError(f"an extent has one to three parts, not {len(parts)}: {extent!r}")
     return tuple(_index(part) for part in parts)

@@ -127,7 +127,7 @@ class CudaModule:
             names = ", ".join(one.name for one in template.template)
             raise LaunchError(
                 f"kernel {template.name} has the template parameters {names}, and these arguments "
-                f"were given: {', '.join(written)}"
+                f"were given: {', '.join(map(repr, written))}"
             )
 
     def _instance(self, template: KernelTemplate, written: tuple[str, ...]) -> KernelInstance:

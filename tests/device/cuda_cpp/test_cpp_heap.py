@@ -272,3 +272,32 @@ def test_check_mode_uses_memory_again_when_none_is_left(device, checks):
     out = td.zeros(2, dtype=td.int32, device=device)
     module.churn[1, 2](out, 40)
     assert out.numpy().tolist() == [2 * 780] * 2
+
+
+COPIED = """
+struct T {
+    int *out, *at, v;
+    __device__ T(int *o, int *a, int v) : out(o), at(a), v(v) { out[(*at)++] = v; }
+    __device__ T(const T &t) : out(t.out), at(t.at), v(t.v + 1) { out[(*at)++] = v * 100; }
+    __device__ ~T() { out[(*at)++] = -v; }
+};
+template <class U> struct Given { U *data; __device__ void back() { free(data); } };
+__global__ void copied(int *out)
+{
+    int at = 0;
+    T a(out, &at, 1);
+    T *b = new T(a);
+    delete b;
+    Given<int> given = {(int *)malloc(8)};
+    given.data[1] = 5;
+    out[5] = given.data[1];
+    given.back();
+}
+"""
+
+
+def test_pointers_to_variables_in_objects_of_the_heap(device):
+    """Their members are read before indices that have side effects."""
+    out = td.zeros(6, dtype=td.int32, device=device)
+    td.cuda_module(COPIED).copied[1, 1](out)
+    assert out.tolist() == [1, 200, -2, -1, 0, 5]

@@ -391,6 +391,29 @@ __device__ int test(int k)
 }
 """
 
+UNNAMED = """
+__device__ int test(int k)
+{
+    int d = k + 1, q = 5, s = 0;
+    { struct { int d; int w[2]; } x; x.d = k; x.w[1] = 7; s += d * 10 + x.d + x.w[1]; }
+    {
+        union { int q; unsigned char bytes[4]; short halves[2]; };
+        q = 0x01020304 + k;
+        s += bytes[0] * 100 + bytes[3];
+        halves[1] = 9;
+        s += (q >> 16) * 1000;
+        union { float f; unsigned u; };
+        f = 1.0f + k;
+        s += u >> 20;
+    }
+    const struct { int T; } one = { 3 };
+    typedef short T;
+    T y = (T)(70000 + q);
+    enum { A = 4, B } e = k & 1 ? A : B;
+    return s + one.T + y + e * A + q;
+}
+"""
+
 # --- the table ---
 
 PROGRAMS = {
@@ -406,6 +429,10 @@ PROGRAMS = {
     "decltype(auto)": (EXACT_TYPES, [1667, 1667, 1719, 1719, 1771, 1771, 1823, 1823]),
     "declared twice": (DECLARED_TWICE, [2107, 2093, 2126, 2123, 2149, 2142, 2179, 2165]),
     "pointers that are exchanged": (EXCHANGED, [1654, 2820, 2951, 4325, 4872, 7078, 9289, 14823]),
+    "classes without names": (
+        UNNAMED,
+        [14931, 15046, 15165, 15276, 15393, 15502, 15619, 15728],
+    ),
     "texts in arrays": (TEXTS, [805, 818, 831, 475, 485, 495, 865, 878]),
 }
 

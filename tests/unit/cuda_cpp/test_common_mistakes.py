@@ -63,6 +63,8 @@ IN_KERNELS = [
      "the function length does not convert to float: call it, as in length(…)"),
     ("", "x[i] = i ? 1 : x;", "the operands of ?: are int and float*, which have no common type"),
     ("", "if (i) goto done;", "the function has no label done"),
+    ("", "x[i] = strlen(0);", "strlen is for host code: write a loop"),
+    ("", "x[i] = x[i] ^ 2;", "operator ^ takes integers, not float: powers are pow(x, y)"),
     ("", "x[i] = rand();", "rand is for host code: kernels draw numbers by curand_init"),
     ("", "retrun;", "retrun is not declared (did you mean return?)"),
     ("", "retrun i;", "retrun is not declared (did you mean return?)"),

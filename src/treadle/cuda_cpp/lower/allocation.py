@@ -149,7 +149,7 @@ def delete(cx: Context, node: tree.Delete) -> Value:
     value = lower(cx, node.operand)
     pointer = pointer_of(cx, value)
     if pointer is None:
-        raise cx.wrong(f"delete takes a pointer, not {describe(value)}", node.span)
+        raise cx.unfit(f"delete takes a pointer, not {describe(value)}", value, node.span)
     is_null = all(isinstance(one, NullTarget) for one in pointer.targets)
     if isinstance(pointer.to, ClassType):
         refuse_hidden_destructor(cx, pointer.to, node.span)

@@ -69,6 +69,7 @@ from treadle.cuda_cpp.lower.values import (
     Target,
     Value,
     describe,
+    pointer_in_memory,
     with_category,
 )
 from treadle.cuda_cpp.semantics.types import (
@@ -143,8 +144,9 @@ def _place_of(variable: PointerVariable, target: Target) -> int:
 
 def stepped(cx: Context, op: str, operand: Value, postfix: bool, span: Span) -> Value:
     """`++x`, `--x`, `x++` and `x--`."""
-    in_memory = isinstance(operand, (Lvalue, ChoiceLvalue)) and isinstance(operand.type, Pointer)
-    if in_memory or isinstance(operand, (PointerVariable, ParameterPointer, ChosenPointer)):
+    if pointer_in_memory(operand) or isinstance(
+        operand, (PointerVariable, ParameterPointer, ChosenPointer)
+    ):
         pointer = pointer_of(cx, operand)
         assert pointer is not None
         if postfix:

@@ -121,7 +121,7 @@ def unknown(name: str, declared: Iterable[str] = (), read: Collection[str] = ())
     the files that were."""
     if header := declaring_header(name, read):
         return header
-    own = name.removeprefix("std::")
+    own = name.removeprefix("::").removeprefix("std::")
     if own in _OF_THE_HOST and own not in declared:
         return f"{name} is for host code: {_OF_THE_HOST[own]}"
     if name.startswith("std::"):
@@ -154,6 +154,9 @@ _OF_THE_HOST = {
     **dict.fromkeys(("rand", "srand", "drand48", "srand48", "random"), _NUMBERS),
     **dict.fromkeys(("scanf", "fopen", "fclose", "fread", "fwrite", "cin", "getchar"), (
         "read files before the launch, and pass arrays"
+    )),
+    **dict.fromkeys(("strlen", "strcmp", "strncmp", "strcpy", "strcat", "memcmp", "memchr"), (
+        "write a loop (memcpy, memmove and memset are for kernels, too)"
     )),
     "exit": "a thread ends by return, and __trap() stops a kernel",
     "abort": "a thread ends by return, and __trap() stops a kernel",

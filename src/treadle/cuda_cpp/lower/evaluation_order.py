@@ -41,6 +41,7 @@ from treadle.cuda_cpp.lower.values import (
     SplitStruct,
     Value,
     is_prvalue,
+    pointer_in_memory,
     with_category,
 )
 from treadle.cuda_cpp.semantics.scopes import KnownValue
@@ -147,11 +148,11 @@ def snapshot(cx: Context, value: Value, type: CppType | None, later: Block, span
         return with_fixed_place(cx, value, span)
     if type is not None:
         value = convert(cx, value, type, span)
-    if isinstance(value, (Rvalue, *OBJECTS)) and not holds_array(value.type):
+    if isinstance(value, (PointerVariable, ChosenPointer)) or pointer_in_memory(value):
+        value = pointer_of(cx, value) or value
+    elif isinstance(value, (Rvalue, *OBJECTS)) and not holds_array(value.type):
         read = rvalue(cx, value, span)
         return Rvalue(cx.copied(read.expression), read.type, literal_zero=read.literal_zero)
-    if isinstance(value, (PointerVariable, ChosenPointer)):
-        value = pointer_of(cx, value) or value
     return with_fixed_place(cx, value, span)
 
 

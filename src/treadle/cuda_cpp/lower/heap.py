@@ -18,6 +18,7 @@ from treadle.cuda_cpp.lower.values import (
     PointerValue,
     Value,
     VoidValue,
+    describe,
 )
 from treadle.cuda_cpp.semantics.scopes import Functions
 from treadle.cuda_cpp.semantics.types import VOID
@@ -30,9 +31,11 @@ def free(cx: Context, values: Sequence[Value], node: tree.Call) -> Value:
     """`free(p)`"""
     if len(values) == 1 and isinstance(values[0], Null):
         return VoidValue(VOID)
-    pointer = pointer_of(cx, values[0]) if len(values) == 1 else None
+    if len(values) != 1:
+        raise cx.wrong(f"free takes 1 argument, not {len(values)}")
+    pointer = pointer_of(cx, values[0])
     if pointer is None:
-        raise cx.wrong("free takes a pointer")
+        raise cx.unfit(f"free takes a pointer, not {describe(values[0])}", values[0], cx.span)
     return give_back(cx, pointer, cx.span)
 
 

@@ -25,7 +25,7 @@ from treadle.cuda_cpp.semantics.scopes import (
     Overload,
     Scope,
     TypeEntity,
-    declare,
+    declare_defined,
 )
 from treadle.cuda_cpp.semantics.types import (
     ARITHMETIC,
@@ -197,7 +197,7 @@ def resolve(cx: Context, written: tree.TypeTree) -> CppType:
         case tree.NamedType(name, span):
             return named_type(cx, name, span)
         case tree.DefinedType(definition):
-            declare(definition, cx.scope)
+            declare_defined(written, cx.scope)
             return class_or_enum(cx, definition, cx.scope)
         case tree.ConstType(of):
             return resolve(cx, of)

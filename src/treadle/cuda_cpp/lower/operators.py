@@ -189,7 +189,8 @@ def numbers(cx: Context, op: str, left: Value, right: Value, span: Span) -> Rval
     if op in _COMPARISONS:
         return Rvalue(compared(_COMPARISONS[op], a, b, span), BOOL)
     if type.scalar.is_float and op in ("%", "&", "|", "^"):
-        raise cx.wrong(f"operator {op} takes integers, not {type}: use fmod for remainders", span)
+        ways = {"%": ": use fmod for remainders", "^": ": powers are pow(x, y), or x * x"}
+        raise cx.wrong(f"operator {op} takes integers, not {type}{ways.get(op, '')}", span)
     if op in ("/", "%"):
         b = checked_divisor(cx, b, type, span)
     name = _ARITHMETIC.get(op) or _BITWISE[op]

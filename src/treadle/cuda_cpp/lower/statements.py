@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from treadle.cuda_cpp.lower.access import refuse_hidden
@@ -29,7 +29,7 @@ from treadle.cuda_cpp.lower.using_declarations import refuse_unknown
 from treadle.cuda_cpp.lower.values import FunctionSet, describe
 from treadle.cuda_cpp.lower.variables import declare as declare_variable
 from treadle.cuda_cpp.lower.warnings import warn_of_statement
-from treadle.cuda_cpp.semantics.scopes import declare
+from treadle.cuda_cpp.semantics.scopes import declare, declare_defined
 from treadle.cuda_cpp.semantics.types import (
     BOOL,
     Arithmetic,
@@ -94,7 +94,7 @@ def declare_locally(cx: Context, node: tree.Declaration) -> None:
     match node:
         case tree.VariableDeclaration():
             if isinstance(node.type, tree.DefinedType):
-                declare(node.type.definition, cx.scope)
+                declare_defined(node.type, cx.scope)
             declare_variable(cx, node)
         case tree.StaticAssert():
             if cx.checks_all() and not cx.is_in_template():
@@ -104,12 +104,38 @@ def declare_locally(cx: Context, node: tree.Declaration) -> None:
             raise cx.error(f"this declaration cannot be parsed: {node.reason}", node.span)
         case tree.FunctionDeclaration():
             pass  # a prototype
+        case tree.StructDeclaration(kind="union", name="", complete=True):
+            _anonymous_union(cx, node)
         case tree.UsingDeclaration():
             if cx.lowering.all_names and not cx.is_in_template():
                 refuse_unknown(cx, node)
             declare(node, cx.scope)
         case _:
             declare(node, cx.scope)
+
+
+def _anonymous_union(cx: Context, node: tree.StructDeclaration) -> None:
+    """A union without a name, whose members are names of the block."""
+    key = "<union>"
+    variable = tree_made(
+        cx,
+        key,
+        node,
+        lambda: tree.VariableDeclaration(key, tree.DefinedType(node), span=node.span),
+    )
+    declare_locally(cx, variable)
+    whole = cx.scope.names.pop(key)
+    for name in _names_of(node):
+        cx.scope.names[name] = cx.rules.member_of(cx, whole, tree.Name(name), node.span)
+
+
+def _names_of(node: tree.StructDeclaration) -> Iterator[str]:
+    """The members of an anonymous union or struct, with those of anonymous ones in it."""
+    for one in node.members:
+        if isinstance(one, tree.VariableDeclaration):
+            yield one.name
+        elif isinstance(one, tree.StructDeclaration) and not one.name:
+            yield from _names_of(one)
 
 
 def _structured_binding(cx: Context, node: tree.StructuredBinding) -> None:

@@ -402,6 +402,11 @@ def is_in_parts(value: Any) -> bool:
     return isinstance(getattr(value, "type", None), Pointer) and not isinstance(value, pointers)
 
 
+def pointer_in_memory(value: Any) -> bool:
+    """Whether a value is a pointer that is kept in memory, or one of several such."""
+    return isinstance(value, (Lvalue, ChoiceLvalue)) and isinstance(value.type, Pointer)
+
+
 def is_prvalue(value: Any) -> bool:
     """Whether a value is a temporary object, or has no place at all."""
     return isinstance(value, Rvalue) or getattr(value, "category", "") == "prvalue"

@@ -246,7 +246,7 @@ def declare(declaration: tree.Declaration, scope: Scope) -> None:
             _declare_enum(declaration, scope)
         case tree.TypedefDeclaration():
             if isinstance(declaration.type, tree.DefinedType):
-                _declare_defined(declaration.type, scope)
+                declare_defined(declaration.type, scope)
             scope.names[declaration.name] = DeclaredType(declaration, scope)
         case tree.VariableDeclaration(specialized=written) if written is not None:
             known = scope.names.get(declaration.name)
@@ -434,8 +434,11 @@ def _declare_enum(declaration: tree.EnumDeclaration, scope: Scope) -> None:
         home.names[name] = Enumerator(declaration, position, scope)
 
 
-def _declare_defined(type: tree.DefinedType, scope: Scope) -> None:
-    declare(type.definition, scope)
+def declare_defined(type: tree.DefinedType, scope: Scope) -> None:
+    """The members of an unnamed class are not those of the scope: it is a variable's, or has a
+    name by a typedef."""
+    if type.definition.name or isinstance(type.definition, tree.EnumDeclaration):
+        declare(type.definition, scope)
 
 
 def _declare_namespace(declaration: tree.NamespaceDeclaration, scope: Scope) -> None:

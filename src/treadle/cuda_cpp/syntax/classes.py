@@ -54,9 +54,9 @@ def class_type(c: Cursor) -> tree.TypeTree:
         bases = _bases(c, kind) if text == ":" else []
         members = _members(c, kind, called, access)
         c.forget(mark)
-        if not called:
-            _declare_members_of_anonymous(c, members)
         attributes.attributes(c, into)
+        if not called and c.texts[c.index] == ";":
+            _declare_members_of_anonymous(c, members)
     defined = tree.StructDeclaration(
         kind,
         called,
