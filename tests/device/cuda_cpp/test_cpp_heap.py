@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import treadle as td
+from tests.support.cpp_tables_of_programs import results
 from treadle.core.errors import CompileError, LaunchError, TreadleError
 
 SOURCE = """
@@ -272,6 +273,24 @@ def test_check_mode_uses_memory_again_when_none_is_left(device, checks):
     out = td.zeros(2, dtype=td.int32, device=device)
     module.churn[1, 2](out, 40)
     assert out.numpy().tolist() == [2 * 780] * 2
+
+
+OF_DEDUCED_TYPES = """
+struct S { int a; float b; };
+__device__ int test(int k)
+{
+    auto *p = new auto(k * 2);
+    auto q = new auto(S{k, 1.5f});
+    auto *f = new auto([=](int x) { return x + k; });
+    int r = *p + q->a + (int)(q->b * 2) + (*f)(3);
+    delete p; delete q; delete f;
+    return r;
+}
+"""
+
+
+def test_new_of_a_deduced_type(device):
+    assert results(device, OF_DEDUCED_TYPES) == [4 * k + 6 for k in range(8)]
 
 
 COPIED = """

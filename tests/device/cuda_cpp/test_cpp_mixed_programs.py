@@ -391,6 +391,111 @@ __device__ int test(int k)
 }
 """
 
+MADE_BY_CONSTRUCTORS = """
+struct Crc {
+    unsigned t[256];
+    constexpr __host__ __device__ Crc() : t()
+    {
+        for (int i = 0; i < 256; i++) {
+            unsigned c = i;
+            for (int j = 0; j < 8; j++) c = c & 1 ? 0xEDB88320u ^ (c >> 1) : c >> 1;
+            t[i] = c;
+        }
+    }
+};
+struct In { int x = 5; };
+struct S { In i; int a[2]; };
+struct E { int v; __device__ E() {} };
+struct B { int q; constexpr __host__ __device__ B() : q(8) {} };
+struct D : B { int z = 2; };
+struct M { B b[2]; int n; };
+__device__ constexpr Crc crc_table;
+__device__ S s;
+__device__ E e;
+__device__ D d;
+__device__ M m[2];
+__constant__ B cb;
+__device__ B several[3];
+__device__ const B kb;
+__device__ unsigned crc(const char *s)
+{
+    unsigned c = ~0u;
+    for (; *s; ++s) c = crc_table.t[(c ^ *s) & 255] ^ (c >> 8);
+    return ~c;
+}
+struct G {
+    int q; float w;
+    __device__ G() : q(8), w(2) {}
+    __device__ G(int a) : q(a), w(1) {}
+    __device__ G(int a, float b) : q(a), w(b) {}
+};
+struct H : G { int z = 2; int t; };
+struct C { int a; int b = 3; };
+struct I : C, G { int z; };
+struct J : I { int u[2]; };
+__device__ int sum(const H &d) { return d.q + (int)d.w * 10 + d.z * 100 + d.t * 1000; }
+__device__ int sum(const I &e) { return e.a + e.b * 3 + e.q * 7 + (int)e.w * 11 + e.z * 13; }
+__device__ int test(int k)
+{
+    H a{}, b{{}, 4}, c{{k}, 4, 5}, f{{k, 6.f}}, g{k, 1, 2}, h = {G(3), 4}, l = H{{7}, k};
+    I i{{1}, {2}, 3}, n{{}, {}, k}, o{};
+    J p{{{k}, {4, 5.f}, 6}, {7, 8}}, q{};
+    return s.i.x + s.a[1] + e.v + d.q * 10 + d.z * 100 + m[1].b[1].q * 1000 + m[0].n +
+        cb.q * 10000 + several[k % 3].q * 3 + kb.q * 7 + crc("add") % 1000 + sum(a) +
+        sum(b) * 3 + sum(c) * 5 + sum(f) * 7 + sum(g) * 11 + sum(h) * 13 + sum(i) +
+        sum(n) * 3 + sum(o) + sum(p) * 5 + p.u[1] + sum(q) + sum(l);
+}
+"""
+
+REFERRED = """
+template <class E> struct Expr {
+    __device__ const E &self() const { return static_cast<const E &>(*this); }
+};
+struct Vec : Expr<Vec> {
+    float d[4] = {};
+    __device__ Vec() = default;
+    template <class E> __device__ Vec(const Expr<E> &e)
+    {
+        for (int i = 0; i < 4; i++) d[i] = e.self()[i];
+    }
+    __device__ float &operator[](int i) { return d[i]; }
+    __device__ float operator[](int i) const { return d[i]; }
+};
+template <class A, class B> struct Add : Expr<Add<A, B>> {
+    const A &a; const B &b;
+    __device__ Add(const A &a, const B &b) : a(a), b(b) {}
+    __device__ float operator[](int i) const { return a[i] + b[i]; }
+};
+template <class A> struct Scale : Expr<Scale<A>> {
+    const A &a; float s;
+    __device__ Scale(const A &a, float s) : a(a), s(s) {}
+    __device__ float operator[](int i) const { return a[i] * s; }
+};
+template <class A, class B>
+__device__ Add<A, B> operator+(const Expr<A> &a, const Expr<B> &b) { return {a.self(), b.self()}; }
+template <class A>
+__device__ Scale<A> operator*(const Expr<A> &a, float s) { return {a.self(), s}; }
+template <class T> __device__ const T &larger(const T &a, const T &b)
+{
+    const T *m = &a;
+    if (b > *m) m = &b;
+    return *m;
+}
+struct P { int x, y; };
+__device__ int at(const int &v) { const int *p = &v; return *p + 1; }
+__device__ int first(const P &p) { const int *q = &p.x; return q[0] + q[1] * 10; }
+__device__ int test(int k)
+{
+    Vec a, b;
+    for (int i = 0; i < 4; i++) { a[i] = i + k; b[i] = i * i; }
+    Vec c = a + b * 2 + a * 0.5f;
+    Vec d = (c + c) * 3.f;
+    c[1] = 100;
+    return c[0] + c[1] + d[1] * 10 + d[3] + at(7) + at(k) + at(k + 1) * 3 + larger(3, k) * 100 +
+        larger(k + 2, 5) + first(P{k, 2}) * 7 + first({1, k});
+}
+"""
+
 UNNAMED = """
 __device__ int test(int k)
 {
@@ -429,6 +534,11 @@ PROGRAMS = {
     "decltype(auto)": (EXACT_TYPES, [1667, 1667, 1719, 1719, 1771, 1771, 1823, 1823]),
     "declared twice": (DECLARED_TWICE, [2107, 2093, 2126, 2123, 2149, 2142, 2179, 2165]),
     "pointers that are exchanged": (EXCHANGED, [1654, 2820, 2951, 4325, 4872, 7078, 9289, 14823]),
+    "made by constructors": (
+        MADE_BY_CONSTRUCTORS,
+        [148965, 149132, 149299, 149466, 149633, 149800, 149967, 150134],
+    ),
+    "what references refer to": (REFERRED, [906, 1027, 1149, 1270, 1493, 1715, 1938, 2160]),
     "classes without names": (
         UNNAMED,
         [14931, 15046, 15165, 15276, 15393, 15502, 15619, 15728],

@@ -10,12 +10,12 @@ from treadle.cuda_cpp.lower.assignment import (
 )
 from treadle.cuda_cpp.lower.context import Context
 from treadle.cuda_cpp.lower.conversions import convert, is_not_null, number
-from treadle.cuda_cpp.lower.dispatch import lower
+from treadle.cuda_cpp.lower.dispatch import lower, type_of
 from treadle.cuda_cpp.lower.evaluation_order import arguments
 from treadle.cuda_cpp.lower.heap import call_library, give_back
 from treadle.cuda_cpp.lower.hierarchy import refuse_abstract
 from treadle.cuda_cpp.lower.initializers import fill, from_list
-from treadle.cuda_cpp.lower.names import resolve
+from treadle.cuda_cpp.lower.names import is_auto, resolve, with_auto
 from treadle.cuda_cpp.lower.objects import subscript
 from treadle.cuda_cpp.lower.pointers import ZERO, as_pointer_to, follow, pointer_of
 from treadle.cuda_cpp.lower.special_members import (
@@ -38,6 +38,7 @@ from treadle.cuda_cpp.semantics.types import (
     ClassType,
     CppType,
     Void,
+    decay,
     size_of,
 )
 from treadle.cuda_cpp.syntax import tree
@@ -47,7 +48,7 @@ from treadle.ir import types as ir
 
 def new(cx: Context, node: tree.New) -> Value:
     """`new T(…)`, `new T[count]`, and `new (place) T(…)`."""
-    type = resolve(cx, node.type)
+    type = _type_of_new(cx, node)
     refuse_abstract(cx, type, node.span)
     if isinstance(type, ClassType):
         refuse_hidden_constructors(cx, type, node.span)
@@ -72,6 +73,14 @@ def new(cx: Context, node: tree.New) -> Value:
     if body:
         cx.emit(n.If(is_not_null(cx, pointer, node.span), tuple(body), (), node.span))
     return pointer
+
+
+def _type_of_new(cx: Context, node: tree.New) -> CppType:
+    """The type of the new object, which that of its value is in `new auto(value)`."""
+    items = () if node.initializer is None else node.initializer.items
+    if not is_auto(node.type) or len(items) != 1:
+        return resolve(cx, node.type)
+    return with_auto(cx, node.type, decay(type_of(cx, items[0])))
 
 
 def _in_heap(pointer: PointerValue) -> PointerValue:

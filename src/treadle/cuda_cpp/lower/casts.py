@@ -103,6 +103,9 @@ def _cast_reference(cx: Context, value: Value, type: Reference, style: str, span
     if given != type.to and isinstance(given, ClassType) and style in ("c", "static_cast"):
         value = cx.rules.call_conversion(cx, value, type.to, True, span) or value
         given = getattr(value, "type", VOID)
+    if isinstance(value, SplitStruct) and value.whole is not None and derives(type.to, given):
+        value = as_base(cx, replace(value.whole, const=value.const), type.to, span)
+        given = value.type  # type: ignore[union-attr]
     in_parts = isinstance(value, SplitStruct) and derives(given, type.to)
     if given != type.to and not in_parts and not isinstance(value, (*OBJECTS, ArrayValue)):
         raise cx.unfit(f"{describe(value)} cannot be cast to {type}", value, span)

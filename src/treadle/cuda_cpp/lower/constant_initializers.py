@@ -31,8 +31,11 @@ from treadle.cuda_cpp.lower.special_members import (
     has_constructors,
     member_defaults,
     members_of,
+    own_constructors,
+    takes_nothing,
 )
 from treadle.cuda_cpp.lower.values import Lvalue, Rvalue
+from treadle.cuda_cpp.semantics.scopes import Overload
 from treadle.cuda_cpp.semantics.types import (
     BOOL,
     Arithmetic,
@@ -58,7 +61,7 @@ def first_bytes(cx: Context, declaration: tree.VariableDeclaration, type: CppTyp
     inner = innermost(type)
     initializer: Any = declaration.initializer
     if initializer is None:
-        if not isinstance(inner, ClassType) or not member_defaults(inner):
+        if not _has_defaults(inner):
             return None
         initializer = tree.InitializerList((), (), declaration.span)
     memory = _Image(cx, bytearray(ir.size_of(ir_type(inner)) * count_of(type)))
@@ -112,11 +115,11 @@ class _Image:
             self._expression(type, offset, initializer, listed)
         elif isinstance(type, ClassType) and has_bits(type) and not has_constructors(type):
             self._with_bits(type, offset, initializer)
-        elif isinstance(type, ClassType) and has_constructors(type) and holds_array(type):
+        elif isinstance(type, ClassType) and _runs_code(type) and holds_array(type):
             with self._constant_block() as emitted:
                 made = from_list(self.cx, type, initializer, initializer.span)
             self._object(made, type, offset, emitted, initializer.span)
-        elif isinstance(type, ClassType) and has_constructors(type):
+        elif isinstance(type, ClassType) and _runs_code(type):
             with self._constant_block() as emitted:
                 value = rvalue(
                     self.cx,
@@ -184,6 +187,8 @@ class _Image:
                     return  # zeros from here on
                 if default is not None:
                     self.initialize(part, place, default)
+                elif isinstance(part, ClassType) and _runs_code(part):
+                    self.initialize(part, place, tree.InitializerList((), (), self.cx.span))
                 elif _has_parts(part):
                     self._parts(part, place, rest)
                 continue
@@ -344,11 +349,27 @@ def _has_parts(type: CppType) -> bool:
 
 
 def _has_defaults(type: CppType) -> bool:
-    """Whether a class in a type has default member initializers."""
+    """Whether a class in a type has default member initializers, or a default constructor that
+    does something."""
     inner = innermost(type)
     if not isinstance(inner, ClassType):
         return False
-    return bool(member_defaults(inner)) or any(_has_defaults(f.type) for f in all_fields(inner))
+    parts = (*inner.bases, *(one.type for one in inner.fields))
+    written = any(
+        takes_nothing(one.declaration) and not one.declaration.note and _does_something(one)
+        for one in own_constructors(inner)
+    )
+    return bool(member_defaults(inner)) or written or any(map(_has_defaults, parts))
+
+
+def _runs_code(type: ClassType) -> bool:
+    """Whether objects of a class are made by constructors, its own or those of bases."""
+    return has_constructors(type) or any(map(_has_defaults, type.bases))
+
+
+def _does_something(constructor: Overload) -> bool:
+    body = constructor.declaration.body
+    return bool(constructor.declaration.initializers) or (body is not None and bool(body.body))
 
 
 def _is_text(type: CppType) -> bool:

@@ -38,7 +38,7 @@ from treadle.cuda_cpp.lower.special_members import (
 )
 from treadle.cuda_cpp.lower.storage import array_memory, uninitialized
 from treadle.cuda_cpp.lower.values import Rvalue, SplitArray, SplitStruct, Value
-from treadle.cuda_cpp.semantics.bases import derives, way_to_base
+from treadle.cuda_cpp.semantics.bases import all_bases, derives, way_to_base
 from treadle.cuda_cpp.semantics.types import (
     BOOL,
     INT,
@@ -231,7 +231,7 @@ def _aggregate(cx: Context, type: ClassType, node: tree.InitializerList, span: S
     if single and type_of(cx, node.items[0]) == type:  # copy-initialization
         return _item(cx, type, node.items[0])
     in_place = holds_array(type) or holds_pointer(type) or acts(type) or has_bits(type)
-    in_place = in_place or _has_whole_base(cx, type, node) or has_names_twice(type)
+    in_place = in_place or _has_whole_base(cx, type, node) or is_filled_by_bases(type)
     if in_place or not _is_literal(member_defaults(type)):
         cx.calls += 1
         place = uninitialized(cx, "made", type, (cx.path, "made", cx.calls), span)
@@ -394,11 +394,11 @@ def fill(cx: Context, place: Value, type: CppType, node: tree.InitializerList, s
         or has_bits(type)
         or not _is_literal(member_defaults(type))
         or _has_whole_base(cx, type, node)
-        or has_names_twice(type)
+        or is_filled_by_bases(type)
     )
     if isinstance(type, ClassType) and in_parts and not has_constructors(type):
         _clear_words(cx, place, type, span)
-        if _has_whole_base(cx, type, node) or has_names_twice(type):
+        if _has_whole_base(cx, type, node) or is_filled_by_bases(type):
             node = _fill_bases(cx, place, type, node, span)
             fields = own_members(type)
         else:
@@ -489,12 +489,13 @@ def note_references(place: Value, part: Value) -> None:
         place.fields.update(part.fields)
 
 
-def has_names_twice(type: CppType) -> bool:
-    """Whether a class and its bases have fields of one name, which a list then gives by bases."""
+def is_filled_by_bases(type: CppType) -> bool:
+    """Whether a list gives a class's bases as wholes: they have constructors, or fields of names
+    that the class has twice."""
     if not isinstance(type, ClassType) or not type.bases:
         return False
     names = [written_name(one) for one in members_of(type)]
-    return len(set(names)) < len(names)
+    return len(set(names)) < len(names) or any(map(has_constructors, all_bases(type)))
 
 
 def _clear_words(cx: Context, place: Value, type: ClassType, span: Span) -> None:

@@ -18,10 +18,12 @@ from treadle.cuda_cpp.lower.context import (
     MOST_CALLS,
     Context,
     Returns,
+    key_of,
 )
 from treadle.cuda_cpp.lower.conversions import (
     IMPOSSIBLE,
     OBJECTS,
+    binds_directly,
     convert,
     is_const_object,
     is_lvalue,
@@ -468,6 +470,25 @@ def _add_choice(cx: Context, type: Reference, value: Value, node: tree.Return) -
     cx.returns.choices.append(known)
 
 
+def _referred(cx: Context, type: Reference, value: Value, key: Any, span: Span) -> Any:
+    """What a parameter refers to. A temporary is an object with a place only if that is used."""
+    if binds_directly(with_category(value, "lvalue"), type):
+        return bind_reference(cx, type, value, span)
+    facts = cx.lowering.facts
+    name = cx.lowering.unique("referred")  # the same in all runs, also where it is a constant
+    if key in facts.addressed or key in facts.in_memory:
+        converted = convert(cx, with_category(value, "lvalue"), type.to, span)
+        if isinstance(converted, Rvalue):
+            return declare_object(cx, f"{name}.object", converted.type, key, converted, span)
+    bound = bind_reference(cx, type, value, span)
+    if isinstance(bound, KnownValue):
+        return replace(bound, key=key)
+    place = bound.place if isinstance(value, Rvalue) and isinstance(bound, Lvalue) else None
+    if isinstance(place, n.Variable):
+        cx.lowering.variable_keys.setdefault(place.name, key)
+    return bound
+
+
 def bind_argument(
     cx: Context,
     parameter: tree.Parameter,
@@ -478,7 +499,7 @@ def bind_argument(
 ) -> None:
     """Bind an argument to the name of a parameter in an inlined body."""
     if isinstance(type, Reference):
-        bound = bind_reference(cx, type, value, span)
+        bound = _referred(cx, type, value, key_of(cx, parameter), span)
     else:
         refuse_lost_const(cx, parameter.type, value, span)
         converted = convert(cx, value, type, span)
