@@ -774,3 +774,27 @@ def test_clusters_of_one_block_and_wide_vectors(device):
     value = x[:32].astype(np.float32)
     assert (got[6].view(np.float32) == value * value + value).all()
     assert (got[7] == 1).all()
+
+
+VECTOR_SUMS = """
+__global__ void sums(float *x, float *y)
+{
+    float a = 1.5f, b = 2.0f, c, d;
+    asm volatile("red.global.v2.f32.add [%0], {%1, %2};" :: "l"(x), "f"(a), "f"(b));
+    asm volatile("red.relaxed.gpu.global.add.v2.f32 [%0], {%1, %2};" :: "l"(x), "f"(b), "f"(a));
+    asm volatile("red.global.v4.f32.add [%0], {%1, %2, %2, %1};" :: "l"(x + 4), "f"(a), "f"(b));
+    if (threadIdx.x == 0) {
+        asm volatile("atom.global.v2.f32.add {%0, %1}, [%2], {%3, %4};"
+                     : "=f"(c), "=f"(d) : "l"(y), "f"(a), "f"(b));
+        y[2] = c; y[3] = d;
+    }
+}
+"""
+
+
+def test_sums_of_vectors_with_the_operation_last():
+    x = td.zeros(8, device="cpu")
+    y = td.asarray(np.array([5, 6, 0, 0], np.float32), device="cpu")
+    td.cuda_module(VECTOR_SUMS).sums[1, 4](x, y)
+    assert x.tolist() == [14, 14, 0, 0, 6, 8, 8, 6]
+    assert y.tolist() == [6.5, 8, 5, 6]

@@ -397,3 +397,30 @@ def test_arrays_as_arguments_that_are_views(device):
         module.turned[1, (4, 8)](x, td.zeros((4, 3), device=device))
     with pytest.raises(td.errors.DtypeError, match="in the order of layout_right"):
         module.left[1, 1](out)
+
+
+TARGETS = """
+#include <nv/target>
+__host__ __device__ int known(int k)
+{
+    NV_IF_TARGET(NV_IS_HOST, (return of_the_host(k);), (return k + 1;))
+}
+__device__ int newest()
+{
+    NV_DISPATCH_TARGET(NV_PROVIDES_SM_100, (return 100;),
+                       NV_PROVIDES_SM_80, (int a = 70, b = 10; return a + b;),
+                       NV_ANY_TARGET, (return 0;))
+}
+__global__ void targets(int *out)
+{
+    out[0] = known(4);
+    out[1] = newest();
+    NV_IF_ELSE_TARGET(NV_IS_DEVICE, (out[2] = 7;), (out[2] = 8;))
+    NV_IF_TARGET(NV_IS_HOST, (out[2] = 9;))
+    NV_DISPATCH_TARGET(NV_IS_HOST, (out[2] = 9;))
+}
+"""
+
+
+def test_code_for_one_target(device):
+    assert ran(device, TARGETS, "targets", 3) == [5, 80, 7]

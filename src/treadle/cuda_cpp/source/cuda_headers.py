@@ -183,7 +183,46 @@ typedef cuComplex cufftComplex;
 typedef cuDoubleComplex cufftDoubleComplex;
 """
 
+# Which of several pieces of code a target has: a condition is 1 or 0, and the pieces are in
+# parentheses. There is one target, the architecture that __CUDA_ARCH__ says.
+_ARCHITECTURES = (35, 37, 50, 52, 53, 60, 61, 62, 70, 72, 75, 80, 86, 87, 88, 89, 90)
+_NEWER_ARCHITECTURES = (100, 101, 103, 110, 120, 121)
+_NV_TARGET = "\n".join(
+    (
+        "#pragma once",
+        "#define NV_IS_DEVICE 1",
+        "#define NV_IS_HOST 0",
+        "#define NV_ANY_TARGET 1",
+        "#define NV_NO_TARGET 0",
+        *(f"#define NV_PROVIDES_SM_{each} 1" for each in _ARCHITECTURES),
+        *(f"#define NV_PROVIDES_SM_{each} 0" for each in _NEWER_ARCHITECTURES),
+        *(
+            f"#define NV_IS_EXACTLY_SM_{each} {int(each == 90)}"
+            for each in (*_ARCHITECTURES, *_NEWER_ARCHITECTURES)
+        ),
+        "#define NV_HAS_FEATURE_SM_90a 0",
+        "#define __treadle_unpack(...) __VA_ARGS__",
+        "#define __treadle_first(a, ...) a",
+        "#define __treadle_if_1(yes, no) __treadle_unpack yes",
+        "#define __treadle_if_0(yes, no) __treadle_unpack no",
+        "#define __treadle_if(condition, yes, no) __treadle_if_##condition(yes, no)",
+        "#define __treadle_else(...) __treadle_first(__VA_ARGS__ __VA_OPT__(,) (), 0)",
+        "#define NV_IF_ELSE_TARGET(condition, yes, no) __treadle_if(condition, yes, no)",
+        "#define NV_IF_TARGET(condition, yes, ...) "
+        "__treadle_if(condition, yes, __treadle_else(__VA_ARGS__))",
+        "#define NV_DISPATCH_TARGET(condition, yes, ...) "
+        "__treadle_if(condition, yes, (__VA_OPT__(__treadle_dispatch_1(__VA_ARGS__))))",
+        *(
+            f"#define __treadle_dispatch_{each}(condition, yes, ...) __treadle_if(condition, yes, "
+            f"(__VA_OPT__(__treadle_dispatch_{each + 1}(__VA_ARGS__))))"
+            for each in range(1, 9)
+        ),
+        "",
+    )
+)
+
 CUDA_HEADERS = {
+    "nv/target": _NV_TARGET,
     "cuda_runtime.h": _CUDA_RUNTIME,
     "cuda.h": _CUDA,
     "cuda_fp16.h": _CUDA_FP16,

@@ -55,7 +55,15 @@ _MISSING = {
         "(curand_kernel.h), or pass random numbers in (td.random)"
     ),
     "cuda_fp6.h": _NARROW_FLOATS,
-    "cuda_awbarrier.h": "declares split barriers, which are not supported: use __syncthreads",
+    **dict.fromkeys(
+        ("cuda_awbarrier.h", "cuda_awbarrier_primitives.h"),
+        "declares split barriers in an old form, which is not supported: use cuda::barrier",
+    ),
+    **dict.fromkeys(
+        ("cuda/semaphore", "cuda/std/semaphore"),
+        "declares libcu++'s semaphores, which wait for threads that devices need not run: use "
+        "__syncthreads, cuda::barrier or atomics",
+    ),
 }
 
 _MISSING_FOLDERS = {
@@ -80,6 +88,7 @@ _MISSING_FOLDERS = {
 }
 
 _VENDOR_LIBRARIES = (
+    "cublas_api.h", "cudalibxt.h", "cufftw.h", "nvJitLink.h",
     "cublas.h", "cublasLt.h", "cublasXt.h", "cublas_v2.h", "cuda_egl_interop.h",
     "cuda_gl_interop.h", "cuda_profiler_api.h", "cudnn.h", "cudnn_frontend.h", "cusolverDn.h",
     "cusolverSp.h", "cusparse.h", "cusparse_v2.h", "nccl.h", "npp.h",
@@ -87,6 +96,8 @@ _VENDOR_LIBRARIES = (
 )  # fmt: skip
 
 _HOST_HEADERS = (
+    "barrier", "cfenv", "clocale", "csetjmp", "cuchar", "cuda_occupancy.h", "cwctype", "fenv.h",
+    "latch", "semaphore", "source_location", "stop_token", "syncstream", "tgmath.h", "version",
     "condition_variable", "csignal", "cstdarg", "ctime", "ctype.h", "cctype", "dirent.h",
     "dlfcn.h", "errno.h", "cerrno", "exception", "fcntl.h", "filesystem", "fstream", "future",
     "getopt.h", "glob.h", "helper_cuda.h", "helper_cuda_drvapi.h", "helper_cuda_gl.h",

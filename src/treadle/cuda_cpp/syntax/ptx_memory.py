@@ -110,9 +110,12 @@ def atomic(r: Registers, one: Instruction) -> str:
     is_red = one.parts[0] == "red"
     arguments = list(one.arguments)
     to = Argument("_") if is_red else arguments.pop(0)
-    words = [w for w in one.parts[1:-1] if w.split("::")[0] not in (*_SPACES, "noftz", "L2")]
-    order, scope, op, type, count = "", "gpu", "", one.parts[-1], 1
+    words = [w for w in one.parts[1:] if w.split("::")[0] not in (*_SPACES, "noftz", "L2")]
+    type = next((w for w in reversed(words) if w in CPP_TYPES), "")  # `add.f32`, `v2.f32.add`
+    order, scope, op, count = "", "gpu", "", 1
     for word in words:
+        if word == type:
+            continue
         if word in ("relaxed", "acquire", "release", "acq_rel"):
             order = word
         elif word in _SCOPES:

@@ -32,7 +32,10 @@ _REGISTERS = {
     "lanemask_gt": f"(~((2u << {LANE}) - 1u))",
     "clock": "(unsigned int)::clock64()",
     "clock64": "(unsigned long long)::clock64()",
+    "clock_hi": "(unsigned int)((unsigned long long)::clock64() >> 32)",
     "globaltimer": "(unsigned long long)::globaltimer()",
+    "globaltimer_lo": "(unsigned int)::globaltimer()",
+    "globaltimer_hi": "(unsigned int)((unsigned long long)::globaltimer() >> 32)",
     **{
         f"{name}.{axis}": f"{variable}.{axis}"
         for name, variable in (
