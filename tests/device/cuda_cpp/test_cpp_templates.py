@@ -712,3 +712,31 @@ def test_pointers_to_functions_of_the_host():
     __global__ void k(Mapper m, int *x) { x[0] = m.f(x[0]); }"""
     with pytest.raises(td.errors.CompileError, match="field f, is a pointer to a function"):
         td.cuda_module(text).k.source("ir")
+
+
+DECLARED_FIRST = """
+int total = 3;
+float table[3] = {1, 2, 3};
+struct S { int a; double b; } s;
+template <class T> struct Size { static const int value = 1; };
+template <> struct Size<int>;
+template <> struct Size<int> { static const int value = 2; };
+template <class T> struct Size<T *>;
+template <class T> struct Size<T *> { static const int value = 3; };
+template <class T> __device__ int pick(T) { return 1; }
+template <> __device__ int pick<int>(int);
+__device__ int used() { return pick(1) + pick(1.0f); }
+template <> __device__ int pick<int>(int a) { return a + 10; }
+__global__ void sizes(int *x)
+{
+    x[0] = Size<float>::value; x[1] = Size<int>::value; x[2] = Size<int *>::value; x[3] = used();
+    x[4] = sizeof(total); x[5] = sizeof(table); x[6] = sizeof(table[0]); x[7] = sizeof(s);
+    x[8] = sizeof(s.b + total);
+}
+"""
+
+
+def test_specializations_declared_first_and_sizes_of_the_hosts_variables(device):
+    x = td.zeros(9, dtype=td.int32, device=device)
+    td.cuda_module(DECLARED_FIRST).sizes[1, 1](x)
+    assert x.tolist() == [1, 2, 3, 12, 4, 12, 4, 16, 8]

@@ -91,6 +91,16 @@ IN_KERNELS = [
     ("/* a /* b */ c */", "", "found '/' (comments in comments end with the first */)"),
     ("#define SQ(a) ((a) * (a)", "x[i] = SQ(2);", "behind what the macro SQ stands for"),
     ("__device__ float f(a, b) { return a; }", "x[i] = f(1, 2);", "a is not a known type"),
+    ("int total;", "total++;", "total is a host variable: declare it __device__"),
+    ("float table[2] = {1, 2};", "x[i] = table[i];", "table is a host variable"),
+    ("int helper(int a) { return a; }", "x[i] = helper(i);", "helper is a host function: declare"),
+    ("template <class T> T helper(T a) { return a; }", "x[i] = helper(i);", "a host function"),
+    ("struct P { int a; int get() { return a; } };", "P p; x[i] = p.get();", "P::get() is for the"),
+    ("struct P { int a; P(int b) : a(b) {} };", "P p(1); x[i] = p.a;", "P::P(int) is for the host"),
+    ("__global__ void other(float *x) {}", "other(x);", "a kernel is launched, not called"),
+    ("", "atomicMax(x, 1.0f);", "atomicMax works on integers, not on float"),
+    ("", "short s[2]; atomicAdd(s, 1);", "atomicAdd on short"),
+    ("", "printf('%d', i);", "the format of printf must be a string literal"),
     ("", "x[i] = 1 − 2;", "'−' is not a token of C++ (write -)"),
 ]  # fmt: skip
 
@@ -111,6 +121,9 @@ FILES = [
     (MAIN + "k<<<32>>>(d);\n}", 3, "a launch has a grid and a block"),
     (MAIN + "k<<<1, 32>>>;\n}", 3, "behind >>> are the arguments of k in parentheses"),
     (MAIN + "k<<<1, 32>>>(d, 1, 2);\n}", 3, "kernel k takes 1 to 2 arguments, and this launch has"),
+    (MAIN + "k<<<1, 32, 0, 0, 1>>>(d);\n}", 3, "and this one 5 values in <<<>>>"),
+    ("__global__ void __launch_bounds__(1, 2, 3, 4) k(int *x) {}\n", 1, "__launch_bounds__ has"),
+    ("struct P { private int b; };\n__global__ void k() {}", 1, "expected ':' after 'private'"),
     (MAIN + "k(d, 1);\n}", 3, "the kernel k is called, not launched"),
 ]  # fmt: skip
 

@@ -463,6 +463,15 @@ class Context:
         ours = any(self.lowering.is_ours(getattr(one, "declaration", None)) for one in types)
         return (self.error if ours else self.wrong)(message, span)
 
+    def of_host(self, message: str, span: Span) -> CompileError:
+        """The error of what only the host has or calls, where a function for kernels uses it: the
+        file's, as CUDA forbids it. In a template it is that of an instance, and in an operand that
+        is not evaluated CUDA allows it."""
+        lowering = self.lowering
+        certain = lowering.checking and lowering.all_names and not self.is_in_template()
+        evaluated = not (lowering.unevaluated or lowering.constants or lowering.folding)
+        return (self.wrong if certain and evaluated else self.error)(message, span)
+
     def warn(self, message: str, span: Span) -> None:
         """Warn of what compiles, when types are checked. Once for each place."""
         if not self.lowering.unevaluated:

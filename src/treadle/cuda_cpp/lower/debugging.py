@@ -28,7 +28,7 @@ from treadle.cuda_cpp.lower.values import (
     VoidValue,
     describe,
 )
-from treadle.cuda_cpp.semantics.types import INT, LONG, LONG_LONG, VOID
+from treadle.cuda_cpp.semantics.types import INT, LONG, LONG_LONG, VOID, Arithmetic
 from treadle.cuda_cpp.syntax import tree
 from treadle.ir import nodes as n
 from treadle.ir import types as ir
@@ -39,7 +39,9 @@ _MOST_CHOSEN = 6  # string operands of `?:` in a printf: each doubles the code
 def _printf(cx: Context, values: Sequence[Value], node: tree.Call) -> Value:
     values = [_literal(cx, value) for value in values]
     if not values or not isinstance(values[0], Text):
-        raise cx.error(
+        given = getattr(values[0], "type", None) if values else None
+        is_number = isinstance(given, Arithmetic) and not getattr(values[0], "literal_zero", False)
+        raise (cx.wrong if is_number or not values else cx.error)(
             "the format of printf must be a string literal: it is parsed at compile time"
         )
     try:

@@ -113,17 +113,22 @@ def exact_type(value: Any) -> CppType:
 
 def unevaluated(cx: Context, expression: Any) -> Any:
     """The value of an expression whose side effects are left out: it has the right type."""
+    value = lower_unevaluated(cx, expression)
+    if isinstance(value, FunctionSet):
+        return cx.rules.function_pointer(cx, value, None, expression.span)
+    return value
+
+
+def lower_unevaluated(cx: Context, expression: Any) -> Any:
+    """An expression without its side effects; functions and types as they are."""
     cx.lowering.unevaluated += 1
     calls = cx.calls
     try:
         with cx.separate_block():
-            value = lower(cx, expression)
+            return lower(cx, expression)
     finally:
         cx.lowering.unevaluated -= 1
         cx.calls = calls  # closures have the same types when it is evaluated
-    if isinstance(value, FunctionSet):
-        return cx.rules.function_pointer(cx, value, None, expression.span)
-    return value
 
 
 def static_assert(cx: Context, node: tree.StaticAssert) -> None:

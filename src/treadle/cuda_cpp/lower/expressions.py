@@ -48,6 +48,7 @@ from treadle.cuda_cpp.lower.conversions import (
 )
 from treadle.cuda_cpp.lower.dispatch import (
     lower,
+    lower_unevaluated,
     type_of,
     unevaluated,
 )
@@ -222,7 +223,8 @@ def lower_name(cx: Context, node: tree.Name) -> Value:
         case HostEntity(code):
             if code.what == "function" and builtin_names.is_function(node.text):
                 return _builtin(cx, node)  # the host's is an overload of it
-            raise cx.error(_host_only(node, code), node.span)
+            is_plain = code.what == "function" and not code.reason
+            raise (cx.of_host if is_plain else cx.error)(_host_only(node, code), node.span)
     known = known_entity(cx, entity, node.span)
     value: Value = entity if known is None else known
     return value
@@ -625,7 +627,7 @@ def _size_of(cx: Context, node: tree.SizeOf) -> Value:
         if own and own[:2] == (node.operand.text, id(cx.scope)):  # in its own initializer
             type: CppType = own[2]
         else:
-            named = lower(cx, node.operand)
+            named = lower_unevaluated(cx, node.operand)
             type = getattr(named, "type", VOID)  # a name may be a type
             if isinstance(named, Text):
                 type = ArrayOf(CHAR, len(named.data) + 1)

@@ -193,7 +193,8 @@ def _refuse_kernels(cx: Context, declaration: tree.FunctionDeclaration, span: Sp
             line = declaration.span.line
             message += f" ({name} is the kernel of line {line} here: "
             message += f"rename it to call CUDA's {name})"
-        raise cx.error(message, span)
+            raise cx.error(message, span)
+        raise cx.of_host(message, span)
 
 
 def with_defaults(cx: Context, chosen: Candidate, values: Sequence[Value]) -> list[Value]:

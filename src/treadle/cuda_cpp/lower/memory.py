@@ -77,12 +77,12 @@ def _atomic(cx: Context, values: Sequence[Value], node: tree.Call) -> Value:
         and type.scalar not in _HALVES
         and (op, type.scalar) != ("cas", ir.U16)
     ):
-        raise cx.error(
+        raise cx.wrong(
             f"{name} on {type}: of 8 and 16 bits CUDA has atomicCAS on unsigned short, and "
             "atomicAdd on __half and __nv_bfloat16"
         )
     if type.scalar.is_float and op not in _ON_FLOATS:
-        raise cx.error(
+        raise cx.wrong(
             f"{name} works on integers, not on {type}: exchange its bits by atomicCAS in a loop"
         )
     operands = tuple(

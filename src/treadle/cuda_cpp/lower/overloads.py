@@ -134,10 +134,11 @@ def resolve_overload(
             "are equally good: cast an argument to the intended type",
             span,
         )
-    special = specialized(cx, best, overloads)
-    if special is not best:
-        refuse_late_function(cx, special.declaration, name, span)
-    return special
+    special = _specializations(cx, best, overloads)
+    if not special:
+        return best
+    refuse_late_function(cx, special[0].declaration, name, span)
+    return _defined(special)
 
 
 def reasons_against(
@@ -601,9 +602,21 @@ def _line(chosen: Candidate) -> int:
 
 def specialized(cx: Context, chosen: Candidate, overloads: Sequence[Overload]) -> Candidate:
     """The explicit specialization (`template <> …`) for these arguments, if there is one."""
-    if not chosen.declaration.template:
-        return chosen
-    for overload in overloads:
+    found = _specializations(cx, chosen, overloads)
+    return _defined(found) if found else chosen
+
+
+def _defined(special: Sequence[Candidate]) -> Candidate:
+    """The definition among the declarations of a specialization."""
+    return next((one for one in special if one.declaration.body is not None), special[0])
+
+
+def _specializations(
+    cx: Context, chosen: Candidate, overloads: Sequence[Overload]
+) -> list[Candidate]:
+    """The declarations of the explicit specialization for these arguments, in their order."""
+    found: list[Candidate] = []
+    for overload in overloads if chosen.declaration.template else ():
         declaration = overload.declaration
         if not declaration.specialization:
             continue
@@ -611,8 +624,8 @@ def specialized(cx: Context, chosen: Candidate, overloads: Sequence[Overload]) -
             types = tuple(parameter_type(resolve(cx, one.type)) for one in declaration.parameters)
             given = _written_arguments(cx, declaration, chosen)
         if types == chosen.types and given and _has_same_result(cx, overload, chosen):
-            return Candidate(overload, overload.scope, types, general=chosen)
-    return chosen
+            found.append(Candidate(overload, overload.scope, types, general=chosen))
+    return found
 
 
 def _has_same_result(cx: Context, overload: Overload, chosen: Candidate) -> bool:

@@ -22,7 +22,7 @@ def refuse_unusable(cx: Context, chosen: Overload, span: Span) -> None:
     refuse_deleted(cx, chosen, span)
     declaration = chosen.declaration
     if is_for_host(declaration):
-        raise cx.error(for_host(signature(chosen)), span)
+        raise cx.of_host(for_host(signature(chosen)), span)
     if declaration.body is None and not declaration.note:
         raise cx.error(undefined(declaration.name.text), span)
 

@@ -46,7 +46,7 @@ from treadle.cuda_cpp.lower.names import (
     with_auto,
 )
 from treadle.cuda_cpp.lower.placeholders import refuse_unsatisfied
-from treadle.cuda_cpp.lower.pointers import ZERO, follow, unit_of
+from treadle.cuda_cpp.lower.pointers import ZERO, example_of, follow, unit_of
 from treadle.cuda_cpp.lower.shared_addresses import shared_array
 from treadle.cuda_cpp.lower.special_members import (
     acts,
@@ -568,10 +568,26 @@ def global_variable(cx: Context, entity: GlobalVariable, node: tree.Name) -> Val
             "declare a variable for each type",
             node.span,
         )
-    raise cx.error(
+    if cx.lowering.unevaluated:
+        with cx.in_scope(entity.scope):
+            type = cx.rules.resolve(cx, written)
+        if not isinstance(type, ArrayOf) or type.length is not None:
+            return example_of(type, node.span)
+    raise (cx.of_host if _is_surely_of_host(entity) else cx.error)(
         f"{node.text} is a host variable: declare it __device__ or __constant__, make it "
         "constexpr, or pass it to the kernel",
         node.span,
+    )
+
+
+def _is_surely_of_host(entity: GlobalVariable) -> bool:
+    """Whether a variable of the file is none that CUDA lets kernels use: no constant, and no
+    texture, nor of another class."""
+    element = entity.declaration.type
+    while isinstance(element, (tree.ArrayType, tree.PointerType)):
+        element = element.of if isinstance(element, tree.ArrayType) else element.to
+    return isinstance(element, tree.BuiltinType) and not (
+        entity.declaration.specifiers & {"constexpr"}
     )
 
 

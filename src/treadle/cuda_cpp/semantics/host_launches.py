@@ -104,7 +104,7 @@ def _declared(tokens: Sequence[Token], names: set[str]) -> set[str]:
 
 def _launch(tokens: Sequence[Token], at: int, kernel: _Taken | None) -> Iterator[CompileError]:
     name = tokens[at]
-    end, commas, _ = _closed(tokens, at + 2, ">>>")
+    end, commas, certain = _closed(tokens, at + 2, ">>>")
     if end < 0 and any((a.text, b.text) == (">>", ">") for a, b in pairwise(tokens[at:])):
         return  # nvcc takes `>> >`
     if end < 0:
@@ -112,6 +112,10 @@ def _launch(tokens: Sequence[Token], at: int, kernel: _Taken | None) -> Iterator
         return
     if commas == 0:
         yield _error(name, f"a launch has a grid and a block: {_FORM}")
+        return
+    if certain and commas > 3:
+        parts = "a grid, a block, bytes of shared memory and a stream at most"
+        yield _error(name, f"a launch has {parts}, and this one {commas + 1} values in <<<>>>")
         return
     if tokens[end].text != "(":
         yield _error(name, f"behind >>> are the arguments of {name.text} in parentheses: {_FORM}")

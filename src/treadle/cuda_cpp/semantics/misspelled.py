@@ -18,6 +18,8 @@ _MEANT = (
     "__forceinline__", "__noinline__", "__restrict__", "__launch_bounds__",
 )  # fmt: skip
 _TYPES = DECLARATION_WORDS | FUNDAMENTAL_WORDS
+_ACCESS = frozenset(("public", "protected", "private"))
+_BEFORE_ACCESS = frozenset((";", "{", "}"))
 _STARTS = frozenset((";", "{", "}", ">", ")", ""))
 
 
@@ -36,7 +38,7 @@ def misspelled(tokens: Sequence[Token], file: str) -> list[CompileError]:
             if text not in found and not difflib.get_close_matches(text, _MEANT, 1, 0.85):
                 continue
             found.setdefault(text, []).append(at)
-    errors = [*_without_underscores(tokens, bare, file)]
+    errors = [*_without_underscores(tokens, bare, file), *_access_without_colon(tokens, file)]
     for text, places in found.items():
         if not all(_specifies(tokens, at) for at in places):
             continue  # it is a name of the file
@@ -61,6 +63,20 @@ def _without_underscores(
         if is_users and _specifies(tokens, at) and tokens[at + 1].text in FUNDAMENTAL_WORDS:
             meant = BARE_SPECIFIERS[token.text]
             yield CompileError(f"{token.text} is not a specifier: write {meant}", token.span)
+
+
+def _access_without_colon(tokens: Sequence[Token], file: str) -> Iterator[CompileError]:
+    """`private int a;` in a class, which may be skipped as one of the host. A word between may be a
+    macro of the host's library (`public slots:`)."""
+    for at in range(1, len(tokens) - 2):
+        token = tokens[at]
+        if token.text not in _ACCESS or tokens[at - 1].text not in _BEFORE_ACCESS:
+            continue
+        if token.file != file and token.file.startswith("<"):
+            continue
+        after = tokens[at + 1]
+        if after.text not in (":", "::") and tokens[at + 2].text != ":":
+            yield CompileError(f"expected ':' after '{token.text}'", after.span)
 
 
 def _specifies(tokens: Sequence[Token], at: int) -> bool:

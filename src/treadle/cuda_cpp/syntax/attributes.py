@@ -42,6 +42,12 @@ def attribute(c: Cursor, into: Specifiers) -> None:
     elif word == "__launch_bounds__":
         c.index += 1
         into.launch_bounds = _expressions(c)
+        if len(into.launch_bounds) > 3:
+            raise c.problem(
+                "__launch_bounds__ has the most threads of a block, the least blocks of a "
+                "multiprocessor and the most blocks of a cluster at most",
+                close,
+            )
     elif word in _ATTRIBUTES:
         for at in range(c.index, close):
             if c.texts[at] in _ALIGNED and c.texts[at + 1] == "(":
