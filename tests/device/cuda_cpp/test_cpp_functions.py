@@ -311,6 +311,8 @@ constexpr int pick(int n) { if (n > 5) return 1; switch (n) { case 1: return 10;
 case 2: return 20; } return 30; }
 constexpr int SIDE = 4, AREA = SIDE * SIDE;
 constexpr float HALF = 1.0f / 2;
+constexpr unsigned bits_of(float x) { unsigned n = 0; if (1.0f / x < 0) n = 7; return n; }
+constexpr int wide(long n) { int r = 0; for (long i = n; i > 0; i /= 10) r++; return r; }
 struct Config { static constexpr int BLOCK = 8; static const int WARPS = BLOCK / 4; int x; };
 static_assert(is_power(AREA), "a power of two");
 
@@ -329,12 +331,16 @@ __global__ void known(const int *in, int *out)
     out[k++] = pick(6) + pick(1) + factorial(5);               // 131
     switch (in[0]) { case log2_of(8): out[k++] = 8; }
     if constexpr (sizeof(int) == 8) out[k++] = 1; else out[k++] = 9;
+    constexpr int some = wide(123), same = wide(123) * 10, more = wide(1234567890123l) * 100;
+    constexpr unsigned zero = bits_of(0.0f), minus = bits_of(-0.0f), again = bits_of(0.0f);
+    out[k++] = some + same + more;                             // 1333
+    out[k++] = zero + minus * 10 + again * 100;                // 70
 }
 """
 
 
 def test_constant_functions(device):
-    check(device, CONSTANTS, "known", [605, 20, 18, 35, 131, 8, 9], [3])
+    check(device, CONSTANTS, "known", [605, 20, 18, 35, 131, 8, 9, 1333, 70], [3])
 
 
 SHARED = """

@@ -31,17 +31,23 @@ class TooLong(Exception):
         )
 
 
+# The results of functions by their names and arguments, which are integers.
+Results: TypeAlias = "dict[tuple[str, tuple[int | None, ...]], n.Constant | n.Construct]"
+
+
 def evaluate(
     statements: Sequence[n.Statement],
     expression: n.Expression,
     functions: Mapping[str, n.Function],
-    memories: Sequence[n.Memory] = (),
+    memories: Sequence[n.Memory],
+    results: Results,
 ) -> n.Constant | n.Construct | None:
     """The value of an expression after the statements, which may use these local memories; None if
-    it is not constant. TooLong if it has too many steps."""
+    it is not constant. `results` are those of earlier calls of the functions. TooLong if it has too
+    many steps."""
     if not statements and isinstance(expression, n.Constant):
         return expression
-    run = _Evaluator(functions)
+    run = _Evaluator(functions, results)
     known = _Known(memories)
     try:
         run.block(statements, known)
@@ -58,7 +64,7 @@ def evaluate_object(
 ) -> Any:
     """What is at a place after the statements: a value, of an array its items by their indices,
     of a struct with arrays a construction with them; None if that is not constant."""
-    run = _Evaluator(functions)
+    run = _Evaluator(functions, {})
     known = _Known(memories)
     try:
         run.block(statements, known)
@@ -85,8 +91,9 @@ class _Known:
 
 
 class _Evaluator:
-    def __init__(self, functions: Mapping[str, n.Function]) -> None:
+    def __init__(self, functions: Mapping[str, n.Function], results: Results) -> None:
         self.functions = functions
+        self.results = results
         self.steps = 0
 
     # --- expressions ---
@@ -153,6 +160,14 @@ class _Evaluator:
             if isinstance(argument, n.MemoryReference):
                 raise NotConstant
             given.variables[parameter.name] = self.value(argument, known)
+        key = (node.function, tuple(map(_integer, given.variables.values())))
+        if None in key[1]:
+            return self._result(function, given)
+        if key not in self.results:
+            self.results[key] = self._result(function, given)
+        return self.results[key]
+
+    def _result(self, function: n.Function, given: _Known) -> _Value:
         left = self.block(function.body, given)
         if not isinstance(left, (n.Constant, n.Construct)):
             raise NotConstant
@@ -266,6 +281,12 @@ class _Evaluator:
             case _:
                 raise NotConstant
         return None
+
+
+def _integer(value: Any) -> int | None:
+    """The value of an integer; None for others: equal floats may be two, as 0.0 and -0.0."""
+    found = value.value if isinstance(value, n.Constant) else None
+    return found if isinstance(found, int) else None
 
 
 def _empty(type: ir.Type) -> Any:

@@ -291,8 +291,11 @@ class _Image:
         result: n.Expression | None = folded(expression)
         if emitted or not isinstance(result, (n.Constant, n.Construct)):
             try:
-                functions = self.cx.lowering.functions
-                result = evaluate(emitted, expression, functions, self.cx.memories)
+                lowering = self.cx.lowering
+                result = evaluate(
+                    emitted, expression, lowering.functions, self.cx.memories,
+                    lowering.constant_results,
+                )  # fmt: skip
             except TooLong as reason:
                 raise self.cx.error(f"the initializer {reason}", span) from None
         if isinstance(result, n.Construct):

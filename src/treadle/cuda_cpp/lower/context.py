@@ -243,6 +243,8 @@ class Lowering:
     span: Span = NOWHERE  # of the current statement
     unless_changed: list[CompileError] = field(default_factory=list)  # errors of the last run
     constant_calls: int = 0
+    # The results of functions in constant expressions (`constant_evaluation.Results`).
+    constant_results: dict[Any, Any] = field(default_factory=dict)
     folding: int = 0  # depth of initializers of constants
     unevaluated: int = 0  # depth of unevaluated operands
     checking: bool = False  # only types are checked, function by function (`checking.py`)

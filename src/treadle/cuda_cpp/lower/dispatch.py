@@ -54,7 +54,10 @@ def constant_rvalue(cx: Context, expression: Any, what: str) -> Rvalue:
         cx.lowering.unevaluated = outer
         cx.lowering.constants -= 1
     try:
-        result = evaluate(emitted, value.expression, cx.lowering.functions, cx.memories)
+        result = evaluate(
+            emitted, value.expression, cx.lowering.functions, cx.memories,
+            cx.lowering.constant_results,
+        )  # fmt: skip
     except TooLong as reason:
         raise cx.error(f"{what} {reason}", expression.span) from None
     if not isinstance(result, n.Constant):

@@ -14,7 +14,14 @@ from treadle.cuda_cpp.lower.arithmetic import cast, constant, over, plus
 from treadle.cuda_cpp.lower.assignment import (
     assign_pointer,
 )
-from treadle.cuda_cpp.lower.context import Context, Lowering, Returns, SlotKey, add_classes
+from treadle.cuda_cpp.lower.context import (
+    Context,
+    LowerAgain,
+    Lowering,
+    Returns,
+    SlotKey,
+    add_classes,
+)
 from treadle.cuda_cpp.lower.double_pairs import with_pairs
 from treadle.cuda_cpp.lower.functions import value_object
 from treadle.cuda_cpp.lower.guards import HEAP
@@ -118,7 +125,9 @@ def lower_once(
     cx.errors = errors = Errors()
     lower_statement(cx, declaration.body)
     errors.raise_found()
-    if lowering.unless_changed and not lowering.facts.changed:
+    if lowering.facts.changed:
+        raise LowerAgain
+    if lowering.unless_changed:
         raise lowering.unless_changed[0]
     body = without_unread(tuple(cx.blocks[0]), lowering)
     used = {node.name for node in walk(body) if isinstance(node, n.Variable)}

@@ -359,7 +359,8 @@ def _evaluated(
     """The value of a variable's initializer; None if it is not constant. CompileError for that of a
     constexpr variable, if it takes too long."""
     try:
-        return evaluate(emitted, value, cx.lowering.functions, cx.memories)
+        lowering = cx.lowering
+        return evaluate(emitted, value, lowering.functions, cx.memories, lowering.constant_results)
     except TooLong as reason:
         if "constexpr" in node.specifiers:
             raise cx.error(f"the constexpr variable {node.name} {reason}", node.span) from None

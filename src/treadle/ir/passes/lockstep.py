@@ -51,6 +51,7 @@ class _Finder:
         self.written: list[_Write] = []
         self.found: n.Statement | None = None
         self.branches = 0
+        self.elements: dict[int, tuple[n.Element, ...]] = {}  # that statements read, by identity
 
     def block(self, block: n.Block, branch: int) -> None:
         for statement in block:
@@ -88,6 +89,8 @@ class _Finder:
         self.reads(loop, heads)
         inside = loop.body if isinstance(loop, n.For) else (*loop.body, *loop.update)
         self.block(inside, self.new_branch())
+        if not self.written:  # the next iteration is like the first one
+            return
         if isinstance(loop, n.For):
             self.changed(loop.variable)
         for one in statements_in(inside):
@@ -110,12 +113,21 @@ class _Finder:
                 one.index = None
 
     def reads(self, statement: n.Statement, operands: tuple[Node, ...]) -> None:
-        for operand in operands:
-            for node in walk(operand):
-                if isinstance(node, n.Load):
-                    root = root_of(node.place)
-                    if isinstance(root, n.Element) and self.may_read(root):
-                        self.found = self.found or statement
+        if self.written and any(map(self.may_read, self.read_by(statement, operands))):
+            self.found = self.found or statement
+
+    def read_by(self, statement: n.Statement, operands: tuple[Node, ...]) -> tuple[n.Element, ...]:
+        """The elements of these memories that a statement reads: loops ask several times."""
+        known = self.elements.get(id(statement))
+        if known is None:
+            loads = (node for one in operands for node in walk(one) if isinstance(node, n.Load))
+            roots = (root_of(load.place) for load in loads)
+            known = self.elements[id(statement)] = tuple(
+                root
+                for root in roots
+                if isinstance(root, n.Element) and root.memory in self.memories
+            )
+        return known
 
     def may_read(self, place: n.Element) -> bool:
         return any(

@@ -44,6 +44,17 @@ CASES = {
         2,
         True,
     ),
+    "a second turn of two loops": (
+        "for i: i32 in range(1, 4) {\nfor j: i32 in range(1, 4) {\nx[t] = s[t + i]\n}\ns[t] = i\n}",
+        2,
+        True,
+    ),
+    "barriers in loops": (
+        "for i: i32 in range(1, 4) {\ns[t] = i\nbarrier block\nfor j: i32 in range(1, 4) {\n"
+        "x[t] = s[t + j]\n}\nbarrier block\n}",
+        3,
+        False,
+    ),
     "reads alone": ("x[t] = s[t] + s[t + 1]\nx[t + 1] = s[t]", 0, False),
     "memory of the device": ("x[t] = x[t + 1]\nx[t] = x[t + 2]", 0, False),
 }
