@@ -519,6 +519,42 @@ __device__ int test(int k)
 }
 """
 
+ENUMS = """
+enum E1 { A = 0x80000000 };
+enum { W = 3000000000u, W2 };
+enum E2 { B = 0xffffffff, C = 1 };
+enum E4 { G = 1ull << 40, H = -1 };
+enum E5 { Low = -5, High = 0x7fffffff, Next };
+enum Flags { F0 = 1u << 31, F1 = F0 | 1, F2 = F1 + 1, All = F0 | F1 | F2 };
+enum Small { S0 = -1, S1 };
+enum class Named : unsigned char { X = 200, Y };
+template <int n> struct T {
+    enum { size = n, twice = n * 2, big = size + 0x7ffffffeLL };
+    enum Own { a = size << 20 };
+};
+struct S { enum { Z = 0xdeadbeef }; E1 one; E4 two; unsigned f : 4; };
+__device__ long long sum(int) { return 1; }
+__device__ long long sum(unsigned) { return 2; }
+__device__ long long sum(long) { return 3; }
+__device__ long long sum(long long) { return 4; }
+__device__ int test(int k)
+{
+    E1 e = A;
+    E2 b = k & 1 ? B : C;
+    long long all = W / 2 + (A >> 4) + (E1(A) > 0) * 7 + (long long)(double)W2 % 1000;
+    all += (B > C) * 10 + (b > C) * 20 + sizeof(E4) * 100 + sizeof(E5) * 1000 + sizeof(Small);
+    all += (G >> 30) + H + (long long)Next / 5 + (long long)Low;
+    all += (long long)F2 % 1001 + (long long)All % 77;
+    all += sum(A) * 11 + sum(G) * 13 + sum(S0) * 17 + sum(Next) * 19;
+    all += T<3>::big % 1000 + T<3>::twice + T<5>::a % 1009 + S::Z % 1013 + (int)Named::Y + sizeof(S);
+    S s = { e, H, 3 };
+    s.one = (E1)(A | 1);
+    switch (b) { case C: all += 5; break; case B: all += 9; break; }
+    all += (s.one & 0xff) + (s.two < 0) * 1000 + (e == 0x80000000u) + k + S0 + S1;
+    return (int)(all % 1000003);
+}
+"""
+
 # --- the table ---
 
 PROGRAMS = {
@@ -539,6 +575,10 @@ PROGRAMS = {
         [148965, 149132, 149299, 149466, 149633, 149800, 149967, 150134],
     ),
     "what references refer to": (REFERRED, [906, 1027, 1149, 1270, 1493, 1715, 1938, 2160]),
+    "enums beyond int": (
+        ENUMS,
+        [721329, 721354, 721331, 721356, 721333, 721358, 721335, 721360],
+    ),
     "classes without names": (
         UNNAMED,
         [14931, 15046, 15165, 15276, 15393, 15502, 15619, 15728],

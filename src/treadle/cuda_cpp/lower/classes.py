@@ -1,4 +1,4 @@
-"""The types of the file's classes and enums: fields, methods, enumerators."""
+"""The types of the file's classes and enums: fields and methods."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from typing import Any
 
 from treadle.core.errors import CompileError
 from treadle.core.source import Span
-from treadle.cuda_cpp.lower.arithmetic import constant
 from treadle.cuda_cpp.lower.bit_fields import Declared, Layout, Unplaced, laid_out
 from treadle.cuda_cpp.lower.context import Context
 from treadle.cuda_cpp.lower.dispatch import static_assert
@@ -18,7 +17,6 @@ from treadle.cuda_cpp.lower.fields import USED, has_field
 from treadle.cuda_cpp.lower.hierarchy import refuse_abstract, refuse_wrong_overriders
 from treadle.cuda_cpp.lower.names import (
     BEING_MADE,
-    class_or_enum,
     constant_integer,
     is_const,
     lookup,
@@ -49,7 +47,6 @@ from treadle.cuda_cpp.semantics.scopes import (
     out_of_line_methods,
 )
 from treadle.cuda_cpp.semantics.types import (
-    BOOL,
     DIM3,
     VECTORS,
     Absent,
@@ -72,7 +69,6 @@ from treadle.cuda_cpp.semantics.types import (
 from treadle.cuda_cpp.source.headers import LIBRARIES
 from treadle.cuda_cpp.syntax import tree
 from treadle.cuda_cpp.syntax.refusals import refusal_message
-from treadle.ir import nodes as n
 from treadle.ir import types as ir
 
 
@@ -409,7 +405,7 @@ def _is_unsigned(cx: Context, written: tree.TypeTree) -> bool:
     entries = [
         Enumerator(declaration, at, entity.scope) for at in range(len(declaration.enumerators))
     ]
-    return all(int(enumerator(cx, one)[1].value) >= 0 for one in entries)
+    return all(int(cx.rules.enumerator(cx, one)[1].value) >= 0 for one in entries)
 
 
 def _may_have_bits(type: Arithmetic | EnumType) -> bool:
@@ -617,41 +613,3 @@ def _field_declaration(type: ClassType, name: str) -> tree.VariableDeclaration |
             return member
     found = (_field_declaration(base, name) for base in type.bases)
     return next((one for one in found if one is not None), None)
-
-
-def enumerator(cx: Context, entity: Enumerator) -> tuple[CppType, n.Constant]:
-    """The type and value of an enumerator: its initializer, or one more than the one before."""
-    type = class_or_enum(cx, entity.declaration, entity.scope)
-    assert isinstance(type, EnumType)
-    value = 0
-    start = entity.position
-    while start >= 0 and entity.declaration.enumerators[start][1] is None:
-        start -= 1
-    if start >= 0:
-        written = entity.declaration.enumerators[start][1]
-        assert written is not None
-        with cx.in_scope(_inside_enum(entity)):
-            value = constant_integer(cx, written, "the value of an enumerator")
-    value += entity.position - max(start, 0)
-    own = type.underlying
-    has_own = entity.declaration.underlying is not None and own != BOOL
-    if has_own and constant(value, own.scalar).value != value:
-        name = entity.declaration.enumerators[entity.position][0]
-        raise cx.wrong(
-            f"{name} is {value}, which {own}, the type of the enum, does not have",
-            entity.declaration.span,
-        )
-    scalar = ir_type(type)
-    assert isinstance(scalar, ir.Scalar)
-    return type, constant(value, scalar)
-
-
-def _inside_enum(entity: Enumerator) -> Scope:
-    """The scope of an enum's initializers, in which its enumerators are integers."""
-    if not entity.declaration.scoped:
-        return entity.scope
-    plain = replace(entity.declaration, scoped=False)
-    home = Scope(entity.scope)
-    for position, (name, _) in enumerate(plain.enumerators):
-        home.names[name] = Enumerator(plain, position, home)
-    return home

@@ -29,6 +29,7 @@ from treadle.cuda_cpp.semantics.types import (
     ArrayOf,
     ClassType,
     CppType,
+    EnumType,
     MemberPointer,
     NumberTypes,
     Pointer,
@@ -187,6 +188,7 @@ class Rules:
     member_of: Callable[[Context, Value, tree.Name, Span], Value]
     # classes and templates
     class_type: Callable[[Context, tree.StructDeclaration, Scope], CppType]
+    enum_type: Callable[[Context, tree.EnumDeclaration, Scope], EnumType]
     enumerator: Callable[[Context, Enumerator], tuple[CppType, n.Constant]]
     class_instance: Callable[[Context, DeclaredType, Sequence[Any], Span], CppType]
     method_of_instance: Callable[
@@ -272,6 +274,8 @@ class Lowering:
     classes: dict[Any, Any] = field(default_factory=dict)  # instances of classes
     instances: dict[Any, Any] = field(default_factory=dict)  # of class templates, by arguments
     signatures: dict[Any, Any] = field(default_factory=dict)  # of functions (`screening.py`)
+    enums: dict[Any, Any] = field(default_factory=dict)  # their types (`enums.py`)
+    open_enums: set[Any] = field(default_factory=set)  # those whose values are being found
     incomplete: dict[str, Any] = field(default_factory=dict)  # keys of classes, by name
     # The classes in the types of the file's variables, which were made before this lowering.
     of_variables: dict[str, ClassType] = field(default_factory=dict)

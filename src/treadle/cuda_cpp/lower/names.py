@@ -28,7 +28,6 @@ from treadle.cuda_cpp.semantics.scopes import (
     declare_defined,
 )
 from treadle.cuda_cpp.semantics.types import (
-    ARITHMETIC,
     VOID,
     Arithmetic,
     ArrayOf,
@@ -470,16 +469,7 @@ def class_or_enum(
     """The type of a class or enum that is not a template."""
     if isinstance(declaration, tree.StructDeclaration):
         return cx.rules.class_type(cx, declaration, scope)
-    underlying = ARITHMETIC["int"]
-    if declaration.underlying is not None:
-        found = resolve(cx, declaration.underlying)
-        if not isinstance(found, Arithmetic) or found.scalar.is_float:
-            raise cx.wrong(
-                f"{found} is not an integer, so it cannot be the type of an enum", declaration.span
-            )
-        underlying = found
-    name = declaration.name or "unnamed enum"
-    return EnumType(scope.qualified(name), underlying, declaration.scoped, scope)
+    return cx.rules.enum_type(cx, declaration, scope)
 
 
 def refuse_void(cx: Context, name: str, type: Void, span: Span) -> NoReturn:
