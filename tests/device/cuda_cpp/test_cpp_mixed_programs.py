@@ -546,7 +546,8 @@ __device__ int test(int k)
     all += (G >> 30) + H + (long long)Next / 5 + (long long)Low;
     all += (long long)F2 % 1001 + (long long)All % 77;
     all += sum(A) * 11 + sum(G) * 13 + sum(S0) * 17 + sum(Next) * 19;
-    all += T<3>::big % 1000 + T<3>::twice + T<5>::a % 1009 + S::Z % 1013 + (int)Named::Y + sizeof(S);
+    all += T<3>::big % 1000 + T<3>::twice + T<5>::a % 1009 + S::Z % 1013;
+    all += (int)Named::Y + sizeof(S);
     S s = { e, H, 3 };
     s.one = (E1)(A | 1);
     switch (b) { case C: all += 5; break; case B: all += 9; break; }
