@@ -607,6 +607,7 @@ class Parameter:
     ("value", argument)          a scalar argument
     ("leaf", argument, path…)    a part of a vector or struct argument, by names and numbers
     ("shape" | "stride", argument, axis), ("size" | "offset", argument)    of an array, in elements
+    ("buffer", argument)         a number of the array's memory: two arrays in one have the same
     ("threads", axis)            the extent asked of `launch`, x first
     ("grid", axis)               the grid, x first
     ("length", argument)         the elements of a dynamic shared memory

@@ -336,7 +336,7 @@ def make_packer(
     position = {name: index for index, name in enumerate(names)}
     text = f"lambda a, grid, threads: pack({', '.join(_values(layout, position, bound))})"
     scope: dict[str, Any] = {
-        "pack": struct.Struct(layout.format).pack, "narrow": _narrow, "whole": _whole,
+        **_HELPERS, "pack": struct.Struct(layout.format).pack,
     }  # fmt: skip
     packer: Packer = eval(text, scope)
     # Not by a generator: an interrupt that ends one is lost.
@@ -354,9 +354,7 @@ def make_fields(
     numbers that are sizes are seen before they are bytes."""
     position = {name: index for index, name in enumerate(names)}
     values = "".join([f"{each}, " for each in _values(layout, position, bound)])
-    fields: Fields = eval(
-        f"lambda a, grid, threads: ({values})", {"narrow": _narrow, "whole": _whole}
-    )
+    fields: Fields = eval(f"lambda a, grid, threads: ({values})", dict(_HELPERS))
     return fields, struct.Struct(layout.format).pack
 
 
@@ -390,6 +388,8 @@ def _value_of(
         return f"int({name})" if type.kind == "bool" else name
     one = bound[index]
     assert isinstance(one, BoundArray)
+    if kind == "buffer":
+        return f"buffer_number(a, {index})"
     if kind == "size" or (kind == "shape" and one.argument.ndim == 1):
         return _in_parameters_elements(f"{name}.size", "size", one, origin[1])
     if kind == "offset":
@@ -423,6 +423,12 @@ def _whole(count: int, per: int, what: str, name: str, element: str) -> int:
             f"which is not a multiple of {per}"
         )
     return found
+
+
+def _buffer_number(arguments: list[Any], index: int) -> int:
+    """The place of the first argument that is in the same buffer as one of them, from 1."""
+    buffer = arguments[index].buffer
+    return next(at for at, one in enumerate(arguments, 1) if getattr(one, "buffer", None) is buffer)
 
 
 def _leaf(index: int, path: tuple[str | int, ...], bound: Bound, first: bool) -> str:
@@ -483,3 +489,7 @@ def number_out_of_range(
         f"a number does not fit its parameter in a launch of {definition.name} "
         f"({', '.join(numbers)}): {error}"
     )
+
+
+# What the source of a parameter block's numbers calls.
+_HELPERS = {"narrow": _narrow, "whole": _whole, "buffer_number": _buffer_number}

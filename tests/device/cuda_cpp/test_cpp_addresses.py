@@ -155,3 +155,50 @@ def test_what_is_no_address():
         td.cuda_module(source.format(type="unsigned long")).k.source("ptx")
     with pytest.raises(CompileError, match="an address has 64 bits, and int has 32: use uintptr_t"):
         td.cuda_module(source.format(type="int")).k.source("ptx")
+
+
+ONE_ARRAY = """
+struct Pair { float *a, *b; };
+__global__ void compared(float *x, float *y, int *out)
+{
+    int i = 0;
+    out[i++] = x == y; out[i++] = x != y; out[i++] = x < y; out[i++] = y < x;
+    out[i++] = x <= y; out[i++] = y + 1 == x + 1; out[i++] = y == x + 3;
+    out[i++] = (void *)x == (void *)y; out[i++] = (size_t)x == (size_t)y;
+    out[i++] = (size_t)y - (size_t)x == 12; out[i++] = (char *)x + 12 == (char *)y;
+    float *z = i > out[0] ? x : y;
+    out[i++] = z == y;
+    float *back = (float *)(size_t)y;
+    out[i++] = back == x + 3;
+    back[0] = 5;
+}
+__global__ void in_pair(Pair p, int *out) { out[0] = p.a == p.b; out[1] = p.a < p.b; }
+__global__ void range(const float *begin, const float *end, float *out, int *count)
+{
+    for (const float *p = begin; p != end; ++p) out[0] += *p;
+    count[0] = end - begin;
+}
+"""
+
+
+def test_arguments_that_are_one_array(device):
+    """Two parameters may be given one array, or views of one."""
+    module = td.cuda_module(ONE_ARRAY)
+    base, other = (td.arange(8, dtype=td.float32, device=device) + k for k in (0, 1))
+    out = td.zeros(13, dtype=td.int32, device=device)
+    for y, expected in (
+        (base, [1, 0, 0, 0, 1, 1, 0, 1, 1, 0, 0, 1, 0]),
+        (base[3:], [0, 1, 1, 0, 1, 0, 1, 0, 0, 1, 1, 0, 1]),
+    ):
+        module.compared[1, 1](base, y, out)
+        assert out.tolist() == expected
+    assert base.tolist() == [5, 1, 2, 5, 4, 5, 6, 7]
+    module.compared[1, 1](base, other, out)
+    assert [out.tolist()[at] for at in (0, 1, 5, 6, 7, 8, 10, 12)] == [0, 1, 0, 0, 0, 0, 0, 0]
+    pair = td.zeros(2, dtype=td.int32, device=device)
+    for y, expected in ((base, [1, 0]), (base[2:], [0, 1])):
+        module.in_pair[1, 1]({"a": base, "b": y}, pair)
+        assert pair.tolist() == expected
+    total, count = td.zeros(1, device=device), td.zeros(1, dtype=td.int32, device=device)
+    module.range[1, 1](other[2:], other[6:], total, count)
+    assert (total.item(), count.item()) == (3 + 4 + 5 + 6, 4)

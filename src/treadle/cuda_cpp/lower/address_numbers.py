@@ -1,6 +1,7 @@
 """Addresses as integers of 64 bits.
 
 A memory has a number (`slots.py`), which is the upper half; the lower one is the offset in bytes.
+The number of an array that a kernel is given comes from the launch, since another may be the same.
 So sums, differences, alignment and order are those of addresses, and a number becomes a pointer
 again by its halves. Which memories that may be is a fact: those whose addresses became numbers in
 the kernel.
@@ -11,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from treadle.core.source import Span
-from treadle.cuda_cpp.lower.arithmetic import cast, constant
+from treadle.cuda_cpp.lower.arithmetic import cast, constant, folded
 from treadle.cuda_cpp.lower.context import Context, NotPure
 from treadle.cuda_cpp.lower.pointers import address, in_steps_of, note_memory
 from treadle.cuda_cpp.lower.slots import number_of
@@ -48,13 +49,9 @@ def address_as_number(cx: Context, pointer: PointerValue, type: Arithmetic, span
         if isinstance(target, MemoryTarget) and target not in known:
             known.append(target)
             cx.lowering.facts.changed = True
-    numbers = [number_of_target(cx, one) << _HALF for one in pointer.targets]
-    number: n.Expression = constant(numbers[-1], scalar)
-    for at in reversed(range(len(numbers) - 1)):
-        assert pointer.tag is not None
-        test = n.Binary("eq", pointer.tag, constant(at, ir.I32), ir.BOOL, span)
-        number = n.Select(test, constant(numbers[at], scalar), number, scalar)
-    whole = n.Binary("add", number, low, scalar, span)
+    number = cast(memory_number(cx, pointer, span), scalar, span)
+    upper = folded(n.Binary("shl", number, constant(_HALF, scalar), scalar, span))
+    whole = n.Binary("add", upper, low, scalar, span)
     if any(_may_be_null(one) for one in pointer.targets):
         exists = _exists(pointer, span)
         zero = constant(0, scalar)
@@ -87,9 +84,40 @@ def _exists(pointer: PointerValue, span: Span) -> n.Expression:
     return found
 
 
-def number_of_target(cx: Context, target: Target) -> int:
+def memory_number(cx: Context, pointer: PointerValue, span: Span) -> n.Expression:
     """The number of the memory that a pointer points into, 0 for null."""
-    return number_of(cx, target.memory) if isinstance(target, MemoryTarget) else 0
+    numbers = [number_of_target(cx, one) for one in pointer.targets]
+    found = numbers[-1]
+    for at in reversed(range(len(numbers) - 1)):
+        assert pointer.tag is not None
+        test = n.Binary("eq", pointer.tag, constant(at, ir.I32), ir.BOOL, span)
+        found = n.Select(test, numbers[at], found, ir.U32)
+    return found
+
+
+def number_of_target(cx: Context, target: Target) -> n.Expression:
+    """The number of a memory, 0 for null."""
+    if not isinstance(target, MemoryTarget):
+        return constant(0, ir.U32)
+    if not is_argument(cx, target):
+        return constant(number_of(cx, target.memory), ir.U32)
+    numbers = cx.lowering.buffer_numbers
+    if target.memory not in numbers:
+        if cx.isolated:
+            raise NotPure
+        argument = cx.lowering.arrays[target.memory]
+        name = cx.lowering.unique(f"{argument.lstrip(':')}.buffer")
+        parameter = n.Parameter(name, ir.U32, ("buffer", argument), span=cx.span)
+        cx.lowering.parameters[name] = parameter
+        numbers[target.memory] = n.Variable(name, ir.U32, cx.span)
+    return numbers[target.memory]
+
+
+def is_argument(cx: Context, target: Target) -> bool:
+    """Whether a target is an array that a kernel is given, with others: two may be one array, or
+    parts of one."""
+    arrays = cx.lowering.arrays
+    return isinstance(target, MemoryTarget) and target.memory in arrays and len(arrays) > 1
 
 
 def _in_memories(cx: Context, pointer: PointerValue, span: Span) -> PointerValue:
@@ -141,6 +169,6 @@ def pointer_from_number(
     tag: n.Expression = constant(0, ir.I32)
     for at, target in enumerate(targets, 1):
         assert isinstance(target, MemoryTarget)
-        here = n.Binary("eq", number, constant(number_of(cx, target.memory), ir.U32), ir.BOOL)
+        here = n.Binary("eq", number, number_of_target(cx, target), ir.BOOL)
         tag = n.Select(here, constant(at, ir.I32), tag, ir.I32)
     return PointerValue((NullTarget(), *targets), offset, 1, VOID, cx.let(tag))

@@ -5,7 +5,11 @@ from __future__ import annotations
 import math
 
 from treadle.core.source import Span
-from treadle.cuda_cpp.lower.address_numbers import number_of_target
+from treadle.cuda_cpp.lower.address_numbers import (
+    is_argument,
+    memory_number,
+    number_of_target,
+)
 from treadle.cuda_cpp.lower.arithmetic import cast, constant, folded, minus, over, wider
 from treadle.cuda_cpp.lower.context import Context
 from treadle.cuda_cpp.lower.conversions import target_exists
@@ -18,7 +22,8 @@ from treadle.ir import types as ir
 
 def difference(cx: Context, left: PointerValue, right: PointerValue, span: Span) -> n.Expression:
     """`left - right` in elements, as a 64-bit number."""
-    if not (set(left.targets) & set(right.targets) or cx.lowering.checking):
+    arguments = [any(is_argument(cx, one) for one in each.targets) for each in (left, right)]
+    if not (set(left.targets) & set(right.targets) or all(arguments) or cx.lowering.checking):
         raise cx.error("these pointers point into different arrays, so they have no distance", span)
     one, other = same_steps(cx, left, right)
     steps = minus(one.offset, other.offset)
@@ -52,20 +57,9 @@ def ordered(
     by_offset = n.Binary(op, one.offset, other.offset, ir.BOOL, span)
     if _into_one_memory(left, right):
         return by_offset
-    first, second = (_number_at(cx, each, span) for each in (left, right))
+    first, second = (memory_number(cx, each, span) for each in (left, right))
     same = n.Binary("eq", first, second, ir.BOOL, span)
     return n.Select(same, by_offset, n.Binary(op, first, second, ir.BOOL, span), ir.BOOL, span)
-
-
-def _number_at(cx: Context, pointer: PointerValue, span: Span) -> n.Expression:
-    """The number of the memory that a pointer points into."""
-    numbers = [number_of_target(cx, one) for one in pointer.targets]
-    found: n.Expression = constant(numbers[-1], ir.U32)
-    for at in reversed(range(len(numbers) - 1)):
-        assert pointer.tag is not None
-        test = n.Binary("eq", pointer.tag, constant(at, ir.I32), ir.BOOL, span)
-        found = n.Select(test, constant(numbers[at], ir.U32), found, ir.U32)
-    return found
 
 
 def _into_one_memory(left: PointerValue, right: PointerValue) -> bool:
@@ -79,25 +73,36 @@ def _into_one_memory(left: PointerValue, right: PointerValue) -> bool:
 def same_place(cx: Context, left: PointerValue, right: PointerValue, span: Span) -> n.Expression:
     """Whether two pointers are equal: the same memory and offset, or both null."""
     result: n.Expression = n.FALSE
-    for place, one in enumerate(left.targets):
-        for other_place, other in enumerate(right.targets):
+    for at, one in enumerate(left.targets):
+        for other_at, other in enumerate(right.targets):
             if one != other:
                 equal = _are_both_null(one, other, span)
-                if equal == n.FALSE:
+                if is_argument(cx, one) and is_argument(cx, other):
+                    first, second = (number_of_target(cx, each) for each in (one, other))
+                    same = n.Binary("eq", first, second, ir.BOOL, span)
+                    place = _both(same, _same_offset(cx, left, right, span), span)
+                    equal = n.Binary("logical_or", equal, place, ir.BOOL, span)
+                elif equal == n.FALSE:
                     continue
             elif isinstance(one, NullTarget):
                 equal = n.TRUE
             else:
-                first = PointerValue((one,), left.offset, left.unit, left.to)
-                second = PointerValue((one,), right.offset, right.unit, right.to)
-                first, second = same_steps(cx, first, second)
-                equal = n.Binary("eq", first.offset, second.offset, ir.BOOL, span)
-            for tag, at in ((left.tag, place), (right.tag, other_place)):
+                equal = _same_offset(cx, left, right, span)
+            for tag, number in ((left.tag, at), (right.tag, other_at)):
                 if tag is not None:
-                    test = n.Binary("eq", tag, constant(at, ir.I32), ir.BOOL, span)
-                    equal = n.Binary("logical_and", test, equal, ir.BOOL, span)
+                    test = n.Binary("eq", tag, constant(number, ir.I32), ir.BOOL, span)
+                    equal = _both(test, equal, span)
             result = n.Binary("logical_or", result, equal, ir.BOOL, span)
     return folded(result)
+
+
+def _both(one: n.Expression, other: n.Expression, span: Span) -> n.Expression:
+    return n.Binary("logical_and", one, other, ir.BOOL, span)
+
+
+def _same_offset(cx: Context, left: PointerValue, right: PointerValue, span: Span) -> n.Expression:
+    first, second = same_steps(cx, left, right)
+    return n.Binary("eq", first.offset, second.offset, ir.BOOL, span)
 
 
 def _are_both_null(one: object, other: object, span: Span) -> n.Expression:
