@@ -68,7 +68,7 @@ def test_opening_the_file_says_every_error_of_every_kernel():
 REFUSED = """\
 __global__ void bad(float *o, double *p) {
     o[0] = 1;
-    o[1] = p - (double *)o;
+    double here[2]; o[1] = p - here;
     for (int k = 0; k < 3; k++) { throw 1; }
     o[2] = 4;
 }

@@ -152,7 +152,7 @@ MISTAKES = [
     ("a pointer to something else", kernel("int */**/p = x;"), "cast it to access its bytes"),
     ("a null pointer followed", kernel("float *p = 0; p/**/[0] = 1;"), "is always null"),
     ("pointers into different arrays",
-     "__global__ void k(float *x) { float y[2]; x[0] = y /**/- x; }", "point into different arrays"),
+     "__global__ void k(float *x) { float y[2]; *x = y /**/- x; }", "point into different arrays"),
     ("an assertion", kernel("x[0] = 1;", '/**/static_assert(sizeof(int) == 8, "small");'),
      "static_assert failed: small"),
     ("an assertion in a kernel", kernel("/**/static_assert(sizeof(n) > 4);"),
