@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,6 +13,16 @@ class Span:
     line: int = 0
     column: int = 0
     end_column: int = 0
+    within: str = ""  # what is called there, if the place is that of a call to one of our headers
+
+    @property
+    def is_of_header(self) -> bool:
+        """Whether the place is in one of our own headers, which users do not see."""
+        return self.file.endswith(".cuh>") and self.file.startswith("<")
+
+    def as_called(self, name: str, header: str) -> Span:
+        """The place of a call, for what is done in a function of one of our headers."""
+        return replace(self, within=f"{name} of {header.strip('<>')}")
 
     def __str__(self) -> str:
         return f"{self.file}:{self.line}:{self.column}" if self.line else "<unknown>"

@@ -336,6 +336,42 @@ def test_checks_report_what_is_undefined(device, monkeypatch):
             module.undefined[1, 1](x, y, at, 8)
 
 
+# What is reported of an array of 16 that begins within its memory, of None, and of our headers.
+PLACED = {
+    "v[n] = 1;": "line 6 of placed.cu: index 16 is outside v of extent 16 ",
+    "v[n - 17] = 1;": "line 6 of placed.cu: index -1 is outside v of extent 16 ",
+    "((float2 *)v)[n / 2] = make_float2(1, 2);": "index 8 is outside v of extent 8 ",
+    "v[0] = ((double *)v)[-1];": "index -1 is outside v of extent 8 ",
+    "v[1] = ((char *)v)[4 * n];": "index 64 is outside v of extent 64 ",
+    "v[0] = none[n - 16];": "index 0 is outside none, which is a null pointer",
+    "std::sort(v, v + n + 1);": "placed.cu, in sort of sorting.cuh: index 16 is outside v",
+    "v[0] = step(none, n);": "line [36] of placed.cu: index 17 is outside none",
+    "v[0] += (v + n)[-1] + (v - 1)[1] + ((float2 *)v)[7].x + ((char *)v)[63];": "",
+}
+
+
+def test_checks_name_places_and_count_from_where_arrays_begin(device, monkeypatch, tmp_path):
+    monkeypatch.setattr("treadle.runtime.settings.check", True)
+    cases = "".join(f" case {at}: {one} break;" for at, one in enumerate(PLACED))
+    path = tmp_path / "placed.cu"
+    path.write_text(
+        "#include <algorithm>\n"
+        "__device__ float step(const float *p, int n) {\n    return p[n + 1];\n}\n"
+        f"__global__ void k(float *v, const float *none, int which, int n) {{ switch (which) {{\n"
+        f"{cases} }} }}\n"
+    )
+    module = td.cuda_module(path)
+    base = td.asarray(np.arange(64, dtype=np.float32), device=device)
+    for at, (written, reported) in enumerate(PLACED.items()):
+        if reported:
+            with pytest.raises(LaunchError, match=reported):
+                module.k[1, 1](base[8:24], None, at, 16)
+        else:
+            before = base.numpy()
+            module.k[1, 1](base[8:24], None, at, 16)
+            assert base.numpy()[8] == 2 * before[8] + before[23] + before[22] + 0x41, written
+
+
 DEFINED = """
 struct M { float v[2][3]; int tail[1]; };
 __device__ int ratio(int a, int b) { return b == 0 ? -1 : a / b; }

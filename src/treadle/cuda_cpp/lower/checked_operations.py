@@ -4,10 +4,11 @@ own dimension."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 from treadle.core.source import Span
-from treadle.cuda_cpp.lower.arithmetic import constant, is_constant
+from treadle.cuda_cpp.lower.arithmetic import constant, is_constant, minus, plus, times
 from treadle.cuda_cpp.lower.context import Context
 from treadle.cuda_cpp.lower.values import (
     ArrayValue,
@@ -68,6 +69,22 @@ def alignment_check(
     found = n.Select(fits, constant(0, ir.I32), constant(n.MISALIGNED, ir.I32), ir.I32)
     needs = f"{type}, which needs a multiple of {alignment}"
     return (n.Check(found, constant(1, ir.I32), of=needs),)
+
+
+def counted_from_start(cx: Context, target: MemoryTarget, check: n.Check, size: int) -> n.Check:
+    """The check of an element of `size` bytes in an array that begins within its buffer. Reports
+    count from the array's beginning, and what lies before it is not the array's."""
+    start = cx.lowering.starts.get(target.memory)
+    if start is None or not cx.lowering.guarded:
+        return check
+    own = ir.size_of(target.element)
+    common = math.gcd(own, size)
+    first = times(start, own // common)
+    if size > common and isinstance(first.type, ir.Scalar):  # that of the first whole element
+        steps = size // common
+        up = plus(first, constant(steps - 1, first.type))
+        first = n.Binary("div", up, constant(steps, first.type), up.type)
+    return n.Check(minus(check.index, first), minus(check.bound, first))
 
 
 def with_index_check(

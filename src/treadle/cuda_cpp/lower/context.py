@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from treadle.core.errors import CompileError
@@ -393,6 +393,7 @@ class Context:
         self.recursion: Frames | None = None  # of the functions that call themselves, in these
         self.blocks: list[list[n.Statement]] = [[]]
         self.span = NOWHERE  # of the current statement
+        self.called_at: Span | None = None  # where users call one of our headers, for reports
         self.unused: Any = None  # the call whose value is discarded
         self.addressed: Any = None  # the operand of `&`
         self.changes_nothing = False  # a method that is declared const
@@ -492,7 +493,14 @@ class Context:
 
     def emit(self, *statements: n.Statement) -> None:
         """Append statements to the current block."""
+        if self.called_at is not None:
+            statements = tuple(self._placed(one) for one in statements)
         self.blocks[-1].extend(statements)
+
+    def _placed(self, statement: n.Statement) -> n.Statement:
+        """A statement of one of our headers, at the user's call: reports name that."""
+        assert self.called_at is not None
+        return replace(statement, span=self.called_at) if statement.span.is_of_header else statement
 
     @contextmanager
     def separate_block(self) -> Iterator[list[n.Statement]]:

@@ -113,6 +113,7 @@ def inline(
     inner.recursion = cx.recursion
     inner.blocks = [cx.blocks[-1]]
     inner.span = span
+    inner.called_at = _called_at(cx, declaration, span)
     assigned = assigned_names(cx, declaration)
     for parameter, type, value in zip(declaration.parameters, chosen.types, values, strict=False):
         bind_argument(inner, parameter, type, value, assigned, span)
@@ -127,6 +128,13 @@ def inline(
     if isinstance(made, Rvalue):
         made = with_category(made, "prvalue")
     return made
+
+
+def _called_at(cx: Context, declaration: tree.FunctionDeclaration, span: Span) -> Span | None:
+    """Where users call what leads to a function of one of our headers, if reports may name it."""
+    if not cx.lowering.guarded or not declaration.span.is_of_header:
+        return None
+    return cx.called_at or span.as_called(declaration.name.text, declaration.span.file)
 
 
 def end_with_caller(cx: Context, inner: Context) -> None:

@@ -17,7 +17,11 @@ from treadle.cuda_cpp.lower.arithmetic import (
     times,
     zero_of,
 )
-from treadle.cuda_cpp.lower.checked_operations import alignment_check, base_of
+from treadle.cuda_cpp.lower.checked_operations import (
+    alignment_check,
+    base_of,
+    counted_from_start,
+)
 from treadle.cuda_cpp.lower.context import Context, LowerAgain
 from treadle.cuda_cpp.lower.guards import HEAP, piece_check
 from treadle.cuda_cpp.lower.slots import load_slot
@@ -335,7 +339,7 @@ def element(
     check = piece_check(cx, index, type, span, base) if target.memory == HEAP else None
     bound = _bound(cx, target, type, index.type)
     if check is None and bound is not None:
-        check = n.Check(index, bound)
+        check = counted_from_start(cx, target, n.Check(index, bound), ir.size_of(type))
     return n.Element(target.memory, index, type, () if check is None else (check,), span)
 
 

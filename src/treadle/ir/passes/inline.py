@@ -236,6 +236,8 @@ class _Owner:
         body = substitute(function.body, variables, memories)
         if not function.span.line and place.line:
             body = _placed(body, place)
+        elif function.span.is_of_header and place.line and not place.is_of_header:
+            body = _seen_from(body, place, function)
         returned = n.Variable(self.new_name(f"{function.name}.returned"), BOOL, function.span)
         out.extend(without_returns(body, result, returned))
 
@@ -244,6 +246,19 @@ def _placed(body: n.Block, place: Span) -> n.Block:
     def change(node: Any) -> Any:
         if isinstance(node, n.Statement) and not node.span.line:
             return replace(node, span=place)
+        return node
+
+    return rewrite_block(body, change)
+
+
+def _seen_from(body: n.Block, place: Span, function: n.Function) -> n.Block:
+    """The body of a function of one of our headers, at the place of the user's call."""
+    name = function.name.partition(".")[0]
+    at = place if place.within else place.as_called(name, function.span.file)
+
+    def change(node: Any) -> Any:
+        if isinstance(node, n.Statement) and node.span.is_of_header:
+            return replace(node, span=at)
         return node
 
     return rewrite_block(body, change)

@@ -33,6 +33,7 @@ from treadle.ir.types import BOOL, F32, F64, I32, PAIR_OF_FLOATS, U32, U64, Scal
 REPORT = "treadle.report"
 HEADER = 2  # words before the first record
 _PREFIX = 3  # words of a record before its values
+_EMPTY = "which is a null pointer (None) or an array without elements"
 
 Number: TypeAlias = bool | int | float
 Words: TypeAlias = Sequence[int] | npt.NDArray[np.uint32]
@@ -387,6 +388,10 @@ def format_entry(entry: ReportEntry, kernel: str, block: Dim3, grid: Dim3) -> st
     line = f", line {site.span.line}" if site.span.line else ""
     if line and site.span.file[:1] not in ("", "<"):  # a function that it calls may be elsewhere
         line += f" of {os.path.basename(site.span.file)}"
+    if site.span.within:
+        line += f", in {site.span.within}"
+    elif site.span.is_of_header:
+        line += f" of {site.span.file.strip('<>')}"
     where = f"block {_point(entry.block, grid)}, thread {_point(entry.thread, block)}"
     return f"kernel {kernel}{line}: {_failure(entry)}, {where}"
 
@@ -405,6 +410,8 @@ def _failure(entry: ReportEntry) -> str:
         return f"an access beside all {site.memory}"
     if index == n.MISALIGNED:
         return f"an access at an address that is not aligned for {site.memory}"
+    if not extent:
+        return f"index {index} is outside {site.memory}, {_EMPTY}"
     return f"index {index} is outside {site.memory} of extent {extent} (axis {site.axis})"
 
 
