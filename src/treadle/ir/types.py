@@ -6,6 +6,7 @@ alignments and field offsets are decided here once and never by a printer.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from typing import Literal, TypeAlias
@@ -202,6 +203,34 @@ def member_type(type: Type, name: str) -> Type:
     if isinstance(type, Vector) and name in COMPONENTS[: type.count]:
         return type.element
     raise KeyError(name)
+
+
+# How the names of fields begin that only take room, and of words with bit fields in them.
+PADDING, BITS = "padding.", "bits."
+NAMELESS = (PADDING, BITS)
+
+
+def padding(number: int, start: int, end: int) -> list[Field]:
+    """The fields that fill a struct from byte `start` to `end`, after `number` other fields."""
+    words = start % 4 == end % 4 == 0
+    count, type = ((end - start) // 4, U32) if words else (end - start, U8)
+    return [Field(f"{PADDING}{number}.{at}", type) for at in range(count)]
+
+
+def named_leaves(type: Type, named: bool = True) -> Iterator[tuple[int, Scalar, bool]]:
+    """Every scalar in a value of `type`, with its byte offset; and whether it is that of a field
+    with a name: padding has none, nor have the words with the bit fields of CUDA C++."""
+    if isinstance(type, Struct):
+        for field in type.fields:
+            start, has_name = field_offset(type, field.name), not field.name.startswith(NAMELESS)
+            for at, leaf, known in named_leaves(field.type, named and has_name):
+                yield start + at, leaf, known
+    elif isinstance(type, Array):
+        step, inner = size_of(type.element), tuple(named_leaves(type.element, named))
+        for i in range(type.length):
+            yield from ((step * i + at, leaf, known) for at, leaf, known in inner)
+    else:
+        yield from ((at, leaf, named) for at, leaf in leaves(type))
 
 
 def leaves(type: Type) -> tuple[tuple[int, Scalar], ...]:

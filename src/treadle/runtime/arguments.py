@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -29,7 +29,9 @@ from treadle.ir.signature import (
     ValueArgument,
 )
 from treadle.ir.types import (
+    BITS,
     COMPONENTS,
+    NAMELESS,
     SCALARS,
     U8,
     Array,
@@ -40,6 +42,7 @@ from treadle.ir.types import (
     Void,
     field_offset,
     leaves,
+    named_leaves,
     numbers_in,
     size_of,
 )
@@ -162,7 +165,7 @@ def _bind_pointer(
     ndim = max(key.ndim, 1) if declared.shaped else 1
     argument = ArrayArgument(element, ndim, True, key.has_offset, key.big)
     wanted, given = _stored(element), _stored(key.element)
-    if wanted == given:
+    if wanted == given or _has_names_of(element, key.element):
         return BoundArray(argument)
     # Arrays of one scalar type may be grouped in another way: float32 as float4, complex64 as
     # float.
@@ -199,12 +202,20 @@ def _difference(wanted: Struct, key: ArrayClass) -> str:
             )
         elif (at := field_offset(given, one.name)) != field_offset(wanted, one.name):
             return f"the field {one.name} of the given records begins at byte {at}"
-    more = [name for name in fields if name.isidentifier()]
+    free = _room_of(wanted)
+    more = [name for name in fields if name.isidentifier() and not _lies_in(given, name, free)]
     if more:
         return f"the given records have another field, {more[0]}"
     if missing:
         return f"the given records have no field {missing[0]}"
     return f"the given records have {size_of(given)} bytes"
+
+
+def _lies_in(type: Struct, name: str, free: set[int]) -> bool:
+    """Whether a field of records is an integer where a struct only has room."""
+    field, start = type.field_type(name), field_offset(type, name)
+    is_integer = all(leaf.is_integer for _, leaf in leaves(field))
+    return is_integer and free.issuperset(range(start, start + size_of(field)))
 
 
 def _field(type: Any) -> str:
@@ -219,13 +230,16 @@ def _field(type: Any) -> str:
 
 def _layout(type: Struct) -> str:
     """The memory layout of a struct, for messages."""
-    fields = [
-        # Padding has a name that is not an identifier.
-        f"{one.name if one.name.isidentifier() else 'unused'} ({_field(one.type)}) at "
-        f"{field_offset(type, one.name)}"
-        for one in type.fields
-    ]
-    return f"{type.name} is {size_of(type)} bytes: {', '.join(fields)}"
+    fields, has_bits = [], False
+    for one in type.fields:
+        has_bits |= one.name.startswith(BITS)
+        if not one.name.startswith(NAMELESS):
+            name = one.name if one.name.isidentifier() else "a field of any name"
+            fields.append(f"{name} ({_field(one.type)}) at {field_offset(type, one.name)}")
+    listed = f"{type.name} is {size_of(type)} bytes: {', '.join(fields)}"
+    if has_bits:
+        listed += "; bit fields are in bytes between these, in integers of any names"
+    return f"{listed}. A NumPy dtype has that layout with align=True, or by offsets and itemsize"
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,9 +259,35 @@ class _Stored:
 
 
 def _stored(type: Type) -> _Stored:
-    found = leaves(type)
+    return _as_stored(leaves(type), size_of(type))
+
+
+def _has_names_of(wanted: Type, given: Type) -> bool:
+    """Whether records have a struct's fields. Where it has padding and words with bit fields, they
+    may have integers, or no fields."""
+    named = tuple((at, leaf) for at, leaf, known in named_leaves(wanted) if known)
+    free = _room_of(wanted)
+    found = tuple(
+        (at, leaf)
+        for at, leaf, known in named_leaves(given)
+        if known and not (leaf.is_integer and free.issuperset(range(at, at + size_of(leaf))))
+    )
+    return _as_stored(named, size_of(wanted)) == _as_stored(found, size_of(given))
+
+
+def _room_of(type: Type) -> set[int]:
+    """The bytes of a struct for which records need no fields."""
+    return {
+        byte
+        for at, leaf, known in named_leaves(type)
+        if not known
+        for byte in range(at, at + size_of(leaf))
+    }
+
+
+def _as_stored(found: Sequence[tuple[int, Scalar]], size: int) -> _Stored:
     parts = tuple(leaf.name if leaf.is_float else str(leaf.bits) for _, leaf in found)
-    return _Stored(parts, tuple(offset for offset, _ in found), size_of(type))
+    return _Stored(parts, tuple(offset for offset, _ in found), size)
 
 
 def _bind_value(declared: Declared, key: Type, where: str) -> ValueArgument:

@@ -15,6 +15,7 @@ from treadle.core.errors import DtypeError
 from treadle.core.limits import MOST_NARROW
 from treadle.drivers.pending_read import PendingRead, finished_read
 from treadle.ir.types import (
+    PADDING,
     SCALARS,
     Array,
     Field,
@@ -22,7 +23,9 @@ from treadle.ir.types import (
     Struct,
     Type,
     Vector,
+    align_of,
     field_offset,
+    padding,
     size_of,
 )
 from treadle.runtime import profiler
@@ -74,7 +77,7 @@ def array_class(
     reach = offset + sum((n - 1) * abs(s) for n, s in zip(shape, strides, strict=True) if n)
     big = reach >= MOST_NARROW or math.prod(shape) >= MOST_NARROW
     facts = (device, dtype, len(shape), contiguous, offset != 0, big, read_only, imagined)
-    return _classes.get(facts) or _class_of(facts, element_type(dtype))
+    return _classes.get(facts) or _class_of(facts, element_type(dtype, padded=True))
 
 
 def _class_of(facts: tuple[Any, ...], element: Type) -> ArrayClass:
@@ -410,7 +413,7 @@ def array_dtype(dtype: np.dtype[Any]) -> DType | np.dtype[Any]:
         if dtype == dtypes.BFLOAT16_BITS and not dtypes.has_bfloat16_arrays():
             return dtypes.bfloat16
         native = dtype.newbyteorder("=")
-        element_type(native)
+        element_type(native, padded=True)
         return dtype if native == dtype else native
     return dtypes.as_dtype(dtype)
 
@@ -433,33 +436,36 @@ def remember_struct(dtype: np.dtype[Any], struct: Struct) -> None:
     _structs.setdefault(dtype, struct)
 
 
-def element_type(dtype: DType | np.dtype[Any]) -> Type:
+def element_type(dtype: DType | np.dtype[Any], padded: bool = False) -> Type:
     """The IR type of one element. Of a complex dtype it is a vector of two.
 
     A structured dtype becomes a struct; its layout must be C's, as `np.dtype(…, align=True)` and
-    `@td.struct` make it. DtypeError otherwise.
+    `@td.struct` make it; or, if the type may be `padded`, with room between the fields and behind
+    them, which needs no fields. DtypeError otherwise.
     """
     if isinstance(dtype, DType):
         part = SCALARS[dtype.component.short]
         return Vector(part, 2) if dtype.is_complex else part
     # A small subarray may be a vector, which aligns to its size, or an array, which does not.
     for vectors in (False, True):
-        type = _structured(dtype, vectors)
+        type = _structured(dtype, vectors, padded)
         if _lies_as(type, dtype):
             return type
+    multiple = "a multiple" if padded else "the next multiple"
     raise DtypeError(
-        f"the structured dtype {dtype} does not have C's layout: make it with "
-        "np.dtype(…, align=True), or use the .dtype of a @td.struct class"
+        f"the structured dtype {dtype} does not have C's layout, in which each field comes after "
+        f"the one before it, at {multiple} of its alignment: make it with np.dtype(…, align=True), "
+        "or use the .dtype of a @td.struct class"
     )
 
 
-def _structured(dtype: np.dtype[Any], vectors: bool) -> Type:
+def _structured(dtype: np.dtype[Any], vectors: bool, padded: bool) -> Type:
     known = _structs.get(dtype)
     if known is not None:
         return known
     if dtype.subdtype is not None:
         base, shape = dtype.subdtype
-        element = _structured(base, vectors)
+        element = _structured(base, vectors, padded)
         if vectors and len(shape) == 1 and 2 <= shape[0] <= 4 and isinstance(element, Scalar):
             return Vector(element, shape[0])
         for extent in reversed(shape):
@@ -468,8 +474,27 @@ def _structured(dtype: np.dtype[Any], vectors: bool) -> Type:
     if dtype.names is None:
         return SCALARS[dtypes.as_number_dtype(dtype).short]
     assert dtype.fields is not None
-    fields = (Field(name, _structured(dtype.fields[name][0], vectors)) for name in dtype.names)
+    fields: list[Field] = []
+    for name in dtype.names:
+        inner, offset = dtype.fields[name][:2]
+        type = _structured(inner, vectors, padded)
+        if padded:
+            fields += _room(fields, offset, align_of(type))
+        fields.append(Field(name, type))
+    if padded:
+        alignment = max((align_of(field.type) for field in fields), default=1)
+        fields += _room(fields, dtype.itemsize, alignment)
     return Struct("record", tuple(fields))
+
+
+def _room(fields: list[Field], until: int, alignment: int) -> list[Field]:
+    """The padding before a byte that is further than the alignment there alone demands."""
+    end = 0
+    if fields:
+        end = field_offset(Struct("record", tuple(fields)), fields[-1].name)
+        end += size_of(fields[-1].type)
+    natural = -(-end // alignment) * alignment
+    return padding(len(fields), end, until) if until > natural else []
 
 
 def _lies_as(type: Type, dtype: np.dtype[Any]) -> bool:
@@ -478,7 +503,8 @@ def _lies_as(type: Type, dtype: np.dtype[Any]) -> bool:
         return False
     if isinstance(type, Struct):
         assert dtype.fields is not None
-        parts = ((field, dtype.fields[field.name]) for field in type.fields)
+        named = [field for field in type.fields if not field.name.startswith(PADDING)]
+        parts = ((field, dtype.fields[field.name]) for field in named)
         return all(
             field_offset(type, field.name) == offset and _lies_as(field.type, inner)
             for field, (inner, offset, *_) in parts

@@ -9,6 +9,7 @@ import pytest
 
 import treadle as td
 from tests.support.cpp_host import check, in_one_kernel
+from treadle.core.errors import DtypeError
 
 # Corner cases: comparisons that are always true, among others.
 pytestmark = pytest.mark.filterwarnings("ignore::treadle.core.errors.CompileWarning")
@@ -176,3 +177,62 @@ def test_records_of_numpy_have_the_words(device):
     x = td.asarray(np.array([(0x1235, 7), (0, 0)], dtype), device=device)
     td.cuda_module(RECORDS).records[1, 1](x, np.array((0x0ABF, -3), dtype)[()])
     assert np.asarray(x).tolist() == [(0x1325, 7), (0x0ABF, -3)]
+
+
+ROOM = """
+struct __align__(16) Point { float x, y, z; };
+struct Apart { char c; __align__(8) float f; short s; };
+struct Bits { short id; unsigned a : 3, b : 5; float m; char tail; };
+__global__ void points(Point *p, float *out)
+{
+    out[0] = sizeof(Point);
+    out[1] = p[1].z;
+    p[1].y = 7;
+}
+__global__ void parts(Apart *p, float *out) { out[0] = sizeof(Apart); out[1] = p[1].f + p[1].s; }
+__global__ void words(Bits *p, float *out)
+{
+    out[0] = sizeof(Bits);
+    out[1] = p[1].b + p[1].id;
+    p[1].a = 6;
+}
+"""
+
+
+def test_records_of_numpy_need_no_fields_for_room(device):
+    module = td.cuda_module(ROOM)
+    out = td.zeros(2, device=device)
+
+    def run(kernel, names, formats, offsets, rows, size=16):
+        layout = {"names": names, "formats": formats, "offsets": offsets, "itemsize": size}
+        array = td.asarray(np.array(rows, np.dtype(layout)), device=device)
+        getattr(module, kernel)[1, 1](array, out)
+        assert out.tolist()[0] == size
+        return out.tolist()[1], np.asarray(array)[1].tolist()
+
+    rows = [(1, 2, 3), (4, 5, 6)]
+    assert run("points", ["x", "y", "z"], ["f4"] * 3, [0, 4, 8], rows) == (6, (4, 7, 6))
+    four = ["x", "y", "z", "unused"]
+    found = run("points", four, ["f4"] * 3 + ["u4"], [0, 4, 8, 12], [(1, 2, 3, 4), (4, 5, 6, 9)])
+    assert found == (6, (4, 7, 6, 9))
+    assert run("parts", ["c", "f", "s"], ["i1", "f4", "i2"], [0, 8, 12], rows) == (11, (4, 5, 6))
+    rows = [(0, 0, 0, 0), (40, 0x2D, 1.5, 3)]
+    for word, size in (("bits", "u2"), ("unused", "u2"), ("low", "u1")):
+        names, formats = ["id", word, "m", "tail"], ["i2", size, "f4", "i1"]
+        found = run("words", names, formats, [0, 2, 4, 8], rows, 12)
+        assert found == (0x2D // 8 + 40, (40, 0x2E, 1.5, 3))
+
+
+def test_records_without_the_layout():
+    module = td.cuda_module(ROOM)
+    out = td.zeros(2, device="cpu")
+    for names, formats, offsets, said in (
+        (["id", "bits", "m", "tail"], ["i2", "f2", "f4", "i1"], [0, 2, 4, 8], "field, bits"),
+        (["id", "m", "tail"], ["i2", "f4", "i1"], [0, 4, 9], "field tail .* begins at byte 9"),
+        (["id", "bits", "m"], ["i2", "u2", "f4"], [0, 2, 4], "have no field tail"),
+        (["id", "m", "tail"], ["i2", "f4", "i1"], [0, 2, 8], "at a multiple of its alignment"),
+    ):
+        layout = {"names": names, "formats": formats, "offsets": offsets, "itemsize": 12}
+        with pytest.raises(DtypeError, match=said) as caught:
+            module.words[1, 1](np.zeros(2, np.dtype(layout)), out)
+        assert "align=True" in str(caught.value)

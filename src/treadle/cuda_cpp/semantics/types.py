@@ -427,8 +427,8 @@ class NoLayout(Exception):
 
 # Fields that the file does not declare, by names that C++ cannot give: padding (or the byte of an
 # empty class), and the bytes of a union.
-PADDING = "padding."
-WORDS = "bits."  # words with bit fields in them
+PADDING = ir.PADDING
+WORDS = ir.BITS  # words with bit fields in them
 UNION_WORDS = "union.words"
 BASE = "base."  # a base with fields of the names that another base's fields have
 
@@ -484,7 +484,7 @@ def _struct(type: ClassType) -> ir.Struct:
         start = -(-end // wanted) * wanted
         natural = -(-end // ir.align_of(ir_type(one.type))) * ir.align_of(ir_type(one.type))
         if start > natural:
-            fields.extend(_padding(len(fields), end, start))
+            fields.extend(ir.padding(len(fields), end, start))
         fields.append(ir.Field(one.name, ir_type(one.type)))
         end = start + ir.size_of(ir_type(one.type))
     if not fields:
@@ -493,14 +493,8 @@ def _struct(type: ClassType) -> ir.Struct:
     size = -(-end // wanted) * wanted
     struct = ir.Struct(type.name, tuple(fields))
     if ir.size_of(struct) < size:
-        struct = ir.Struct(type.name, (*fields, *_padding(len(fields), end, size)))
+        struct = ir.Struct(type.name, (*fields, *ir.padding(len(fields), end, size)))
     return struct
-
-
-def _padding(number: int, start: int, end: int) -> list[ir.Field]:
-    words = start % 4 == end % 4 == 0
-    count, type = ((end - start) // 4, ir.U32) if words else (end - start, ir.U8)
-    return [ir.Field(f"{PADDING}{number}.{at}", type) for at in range(count)]
 
 
 def _union(type: ClassType) -> ir.Struct:
