@@ -136,6 +136,12 @@ class Fake:
         most = 64 if name == "bounded" else None
         return KernelInstance(name, declared, types, tuple(symbols), most)
 
+    def needed_variables(self, kernel, signature):
+        return ()
+
+    def variable(self, name, arguments):
+        return None
+
     def lower(self, instance, signature):
         self.lowered.append(instance.name)
         name = instance.name.partition("<")[0]

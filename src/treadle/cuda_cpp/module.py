@@ -21,7 +21,7 @@ from treadle.cuda_cpp.program import KernelInstance, KernelTemplate, Note, Progr
 from treadle.cuda_cpp.report import KernelReport, Report
 from treadle.cuda_cpp.template_arguments import as_written, split_name
 from treadle.cuda_cpp.texture import Textures
-from treadle.cuda_cpp.variables import Constants, variables_of
+from treadle.cuda_cpp.variables import Constants, LinkedVariable, Variable, variables_of
 
 
 class CudaModule:
@@ -64,7 +64,7 @@ class CudaModule:
         own = {
             name: one for name, one in self._variables.items() if not name.startswith("__treadle")
         }
-        return Constants(own, self._program.refused_symbols)
+        return Constants(own, self._program.refused_symbols, self._instance_of_variable)
 
     @property
     def textures(self) -> Textures:
@@ -87,7 +87,7 @@ class CudaModule:
         if made is None:
             self._check_arguments(template, written)
             instance = self._instance(template, written)
-            made = Kernel(self._program, instance, self._variables, self._textures, self.kernel)
+            made = self._complete(instance)
             self._made[template.name, written] = made
         return made
 
@@ -139,6 +139,33 @@ class CudaModule:
         except CompileError as error:
             error.with_source(self._program.sources.get(error.file))
             raise shortened(error) from None
+
+    def _complete(self, instance: KernelInstance) -> Kernel:
+        """A kernel, with the instances of variable templates that it uses."""
+        while True:
+            made = Kernel(self._program, instance, self._variables, self._textures, self.kernel)
+            try:
+                with deep_nesting(instance.name, instance.span):
+                    needed = self._program.needed_variables(instance, made.signature)
+            except CompileError as error:
+                raise made.with_source(error) from None
+            if not needed:
+                return made
+            for name in needed:
+                self._variables.setdefault(name, Variable(self._program.symbols[name]))
+            instance = replace(instance, symbols=(*instance.symbols, *needed))
+
+    def _instance_of_variable(self, name: str) -> Variable | LinkedVariable | None:
+        """An instance of a variable template by its name with arguments; None if there is no such
+        template."""
+        plain, arguments = split_name(name)
+        try:
+            symbol = self._program.variable(plain, tuple(map(as_written, arguments)))
+        except CompileError as error:
+            raise error.with_source(self._program.sources.get(error.file)) from None
+        if symbol is None:
+            return None
+        return self._variables.setdefault(symbol.name, Variable(symbol))
 
     def report(self, target: str | None = None) -> Report:
         """What each kernel uses of CUDA, what is emulated and what is refused, with lines.

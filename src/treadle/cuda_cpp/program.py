@@ -127,6 +127,7 @@ class Symbol:
     initial: bytes | None = None
     paired: Type | None = None  # the element with doubles, where `element` has pairs of floats
     span: Span = NOWHERE
+    of_template: bool = False  # an instance, which the module has when something asks for it
 
 
 @dataclass(frozen=True, slots=True)
@@ -372,6 +373,16 @@ class Program(Protocol):
 
         CompileError for arguments that the template does not take.
         """
+
+    def needed_variables(self, kernel: KernelInstance, signature: Signature) -> tuple[str, ...]:
+        """Variables of `symbols` that a kernel uses and does not name in its own: instances of
+        variable templates, which only its lowering shows. Asked again, with these added, it has the
+        next ones, and () when there are no more."""
+
+    def variable(self, name: str, arguments: tuple[str, ...]) -> Symbol | None:
+        """The instance of a variable template with these arguments, which is one of `symbols` from
+        now on; None if there is no such template. CompileError for arguments that it does not
+        take."""
 
     def queued(self, instance: KernelInstance) -> Queued:
         """What a kernel that was lowered launches."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Iterator, Mapping, MutableMapping
+from collections.abc import Callable, Iterator, Mapping, MutableMapping
 from typing import Any
 
 import numpy as np
@@ -283,6 +283,9 @@ class Constants(MutableMapping[str, Any]):
     """The variables of a module by name. An assigned value is on every device before the next
     launch there; reading gives an array.
 
+    A variable template has an instance for each
+    of its arguments, by the name that C++ writes: `module.constants["mask<float>"]`.
+
     `constants.on(device)` has the values of one device: `__device__` variables that kernels write
     differ between devices.
     """
@@ -291,22 +294,27 @@ class Constants(MutableMapping[str, Any]):
         self,
         variables: dict[str, Variable | LinkedVariable],
         refused: Mapping[str, CompileError],
+        instance: Callable[[str], Variable | LinkedVariable | None],
         where: Device | None = None,
     ) -> None:
         self._variables = variables
         self._refused = refused
+        self._instance = instance  # of a variable template, by its name with arguments
         self._where = where
 
     def on(self, where: Device | str) -> Constants:
         """The variables as they are on one device."""
         found = device(where) if isinstance(where, str) else where
-        return Constants(self._variables, self._refused, found)
+        return Constants(self._variables, self._refused, self._instance, found)
 
     def _variable(self, name: str) -> Variable | LinkedVariable:
         found = self._variables.get(name)
         if found is None:
             if name in self._refused:
                 raise self._refused[name]
+            found = self._instance(name)
+            if found is not None:
+                return found
             names = ", ".join(self._variables)
             there = f"; there are {names}" if names else ", nor any other"
             raise NoVariable(f"no __constant__ or __device__ variable {name!r}{there}")

@@ -481,3 +481,57 @@ def test_arrays_with_the_names_of_a_printer(device, name):
     for kernel in (module.k, module.local, module.shared):
         kernel[1, 32](x, out, 2)
     assert out.tolist() == [7, 14, 21]
+
+
+TEMPLATES = """
+namespace conv { template <class T> __constant__ T mask[3]; }
+struct Members { template <class T> static __device__ T uses; };
+template <class T> __device__ T Members::uses = 3;
+template <class T> __device__ T state;
+template <> __device__ int state<int> = 7;
+template <class T, int N = 2> __device__ T first[N] = {T(1), T(2)};
+template <class T> __constant__ T scale = T(3);
+template <class T> __device__ T doubled() { return scale<T> * first<T>[1]; }
+
+template <class T> __global__ void run(const T *x, T *y)
+{
+    static_assert(sizeof(conv::mask<T>) == 3 * sizeof(T));
+    int i = threadIdx.x;
+    T sum = 0;
+    for (int j = 0; j < 3; j++) sum += x[i + j] * conv::mask<T>[j];
+    y[i] = sum + doubled<T>();
+    if (i == 0) {
+        state<T> += T(2);
+        Members::uses<T>++;
+        first<T, 3>[2] = sum;
+    }
+}
+
+__global__ void count(int *out) { out[threadIdx.x] = atomicAdd(&state<int>, 1); }
+"""
+
+
+def test_templates_of_variables(device):
+    module = td.cuda_module(TEMPLATES)
+    module.constants["conv::mask<float>"] = [1, 10, 100]
+    x, y = td.asarray(np.arange(6, dtype=np.float32), device=device), td.zeros(4, device=device)
+    kernel = module.kernel("run", td.f32)
+    for _ in range(2):
+        kernel[1, 4](x, y)
+    assert y.tolist() == [216, 327, 438, 549]
+    values = module.constants.on(device)
+    assert values["state<float>"] == 4
+    assert values["first<float, 3>"].tolist() == [1, 2, 210]
+    assert values["Members::uses<float>"] == 5
+    assert values["first<float>"].tolist() == [1, 2]
+
+    numbers = td.asarray(np.arange(6, dtype=np.int32), device=device)
+    out = td.zeros(4, dtype=td.int32, device=device)
+    module.constants["scale<int>"] = 5
+    module.constants["conv::mask<int>"] = [1, 2, 3]
+    module.kernel("run", td.i32)[1, 4](numbers, out)
+    assert out.tolist() == [18, 24, 30, 36]
+    module.count[1, 2](out)
+    assert sorted(out.tolist()[:2]) == [9, 10]
+    assert values["state<int>"] == 11
+    assert values["state<float>"] == 4

@@ -518,3 +518,30 @@ def test_vast_types_are_refused(case):
     name = "other" if case == "by value" else "k"
     with pytest.raises(CompileError, match=r"more than 4,096 fields|bytes, and"):
         getattr(module, name)[1, 1]
+
+
+MASK = "template <class T> __constant__ T mask[2]; __global__ void k() {}"
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        (
+            "mask",
+            r'mask is a template of variables: say which instance, as in constants\["mask<flo',
+        ),
+        ("mask<nothing>", "nothing is not a known type"),
+        ("mask<int, 2>", "2 template arguments"),
+        ("other<int>", "no __constant__ or __device__ variable 'other<int>'"),
+    ],
+)
+def test_instances_of_variables_that_are_none(name, words):
+    module = td.cuda_module(MASK)
+    with pytest.raises((CompileError, KeyError), match=words):
+        module.constants[name]
+
+
+def test_the_value_of_an_instance_is_checked():
+    module = td.cuda_module(MASK)
+    with pytest.raises(DtypeError, match=r"__constant__ mask<int> is i32\[2\], but 1.5 was"):
+        module.constants["mask<int>"] = [1.5, 2]

@@ -285,6 +285,7 @@ class Lowering:
     starts: dict[str, n.Expression] = field(default_factory=dict)  # of arrays, in their buffers
     memory_targets: dict[str, MemoryTarget] = field(default_factory=dict)  # by memory
     buffer_numbers: dict[str, n.Variable] = field(default_factory=dict)  # those of the launch
+    variable_instances: set[str] = field(default_factory=set)  # memories of variable templates
     memory_numbers: dict[str, int] = field(default_factory=dict)  # in pointers in memory
     parameter_numbers: dict[str, int] = field(default_factory=dict)  # those of arguments
     linked: dict[str, Any] = field(default_factory=dict)  # constants with pointers, in their parts

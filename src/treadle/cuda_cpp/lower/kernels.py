@@ -572,6 +572,8 @@ def _symbol(
     lowering.memory_targets[name] = target
     lowering.memory_numbers[name] = records.number_of_memory(f"variable {symbol.name}")
     lowering.arrays[name] = label
+    if symbol.of_template:
+        lowering.variable_instances.add(name)
     if argument.has_offset:
         lowering.starts[name] = offset
     return PointerValue((target,), offset, unit_of(innermost(type)), type)

@@ -52,6 +52,11 @@ from treadle.cuda_cpp.lower.rules import RULES
 from treadle.cuda_cpp.lower.template_arguments import bind_arguments, spelled
 from treadle.cuda_cpp.lower.tree_analysis import Reachable
 from treadle.cuda_cpp.lower.values import Candidate
+from treadle.cuda_cpp.lower.variable_templates import (
+    NeedsVariable,
+    named_instance,
+    variable_templates,
+)
 from treadle.cuda_cpp.lower.variables import (
     is_table_of_texts,
     length_of,
@@ -276,6 +281,8 @@ class Program:
         self.refused_symbols: dict[str, CompileError] = {}
         self.linked: dict[str, records.Linked] = {}
         self.symbols = self._symbols()
+        self._with_instances: set[str] = set()  # kernels that may use instances of these
+        self._variable_templates = dict(variable_templates(self._scope))
         self._reachable = Reachable(unit)
         self._queued: dict[str, records.Queued] = {}
         self._instances: dict[str, tuple[Overload, Scope]] = {}
@@ -467,7 +474,7 @@ class Program:
             found.parameters.append(DeclaredParameter(label, texture, f"texture {label}"))
             found.types.append("texture")
         self._instances[spelled_name] = (overload, scope)
-        return records.KernelInstance(
+        made = records.KernelInstance(
             spelled_name,
             tuple(found.parameters),
             tuple(found.types),
@@ -484,6 +491,57 @@ class Program:
             linked,
             waits_for_grid="__treadle_grid_barrier" in used,
         )
+        if any(_own_name(one) in used for one in self._variable_templates):
+            self._with_instances.add(spelled_name)
+        return made
+
+    def needed_variables(
+        self, kernel: records.KernelInstance, signature: Signature
+    ) -> tuple[str, ...]:
+        """An instance of a variable template that a kernel uses and does not have among its
+        symbols, which only its lowering shows."""
+        if kernel.name not in self._with_instances:
+            return ()
+        try:
+            self._lower(kernel, signature)
+        except NeedsVariable as needed:
+            self._add_instance(needed.name, needed.instance)
+            return (needed.name,)
+        except CompileError:  # the error of its launch
+            return ()
+        return ()
+
+    def _add_instance(self, name: str, instance: GlobalVariable) -> records.Symbol:
+        """An instance of a variable template as a variable of the module."""
+        known = self.symbols.get(name)
+        if known is None:
+            made = self._symbol(name, instance)
+            if isinstance(made, records.Linked):
+                raise CompileError(
+                    f"{name} is an instance of a template of variables, and has pointers in it: "
+                    "declare a variable for each type",
+                    instance.declaration.span,
+                )
+            known = self.symbols[name] = replace(made, of_template=True)
+        return known
+
+    def variable(self, name: str, arguments: tuple[str, ...]) -> records.Symbol | None:
+        """The instance of a variable template with these arguments; None if there is no such
+        template. CompileError for arguments that it does not take."""
+        entity = self._variable_templates.get(name)
+        if entity is None:
+            return None
+        if not arguments and any(one.default is None for one in entity.declaration.template or ()):
+            raise CompileError(
+                f"{name} is a template of variables: say which instance, as in "
+                f'constants["{name}<float>"]',
+                entity.declaration.span,
+            )
+        cx = self._context()
+        span = cx.span = entity.declaration.span
+        with cx.in_scope(entity.scope):
+            written = [self._argument(one) for one in arguments]
+            return self._add_instance(*named_instance(cx, entity, written, span))
 
     @cached_property
     def _uses_heap(self) -> bool:
@@ -501,7 +559,7 @@ class Program:
             found += [
                 name
                 for name in self.symbols
-                if not name.startswith("__treadle")
+                if not (name.startswith("__treadle") or self.symbols[name].of_template)
                 and innermost(self._types[name]) == innermost(to)
             ]
         return tuple(found)
@@ -525,6 +583,18 @@ class Program:
         self, instance: records.KernelInstance, signature: Signature
     ) -> tuple[n.Kernel, tuple[records.Note, ...]]:
         """A kernel in IR, and the notes on it."""
+        try:
+            return self._lower(instance, signature)
+        except NeedsVariable as needed:
+            raise CompileError(
+                f"{needed.name} is an instance of a template of variables that the kernel uses "
+                "only for these arguments: declare a variable for each type",
+                instance.span,
+            ) from None
+
+    def _lower(
+        self, instance: records.KernelInstance, signature: Signature
+    ) -> tuple[n.Kernel, tuple[records.Note, ...]]:
         overload, scope = self._instances[instance.name]
         facts = Facts()
         for _ in range(_MOST_RUNS):

@@ -209,6 +209,13 @@ def store_slot(cx: Context, place: n.Place, pointer: PointerValue, span: Span) -
             continue
         if not isinstance(target, MemoryTarget):
             raise cx.error("only a pointer to an array or object in memory is kept in memory", span)
+        if target.memory in cx.lowering.variable_instances and _outlives_kernel(cx, place):
+            raise cx.error(
+                "a pointer to an instance of a template of variables is not kept in memory that "
+                "other kernels read, which may not have that instance: keep an index, or declare a "
+                "variable for each type",
+                span,
+            )
         memories.append(target)
         numbers.append(number_of(cx, target.memory))
     flows(cx, key_of_slot(cx, place), memories)
@@ -222,6 +229,13 @@ def store_slot(cx: Context, place: n.Place, pointer: PointerValue, span: Span) -
         start = other if other == start else n.Select(test, other, start, ir.I32)
     words = (cast(minus(pointer.offset, start), ir.U32), number)
     cx.emit(n.Assign(place, n.Construct(words, SLOT, span), span))
+
+
+def _outlives_kernel(cx: Context, place: n.Place) -> bool:
+    root = root_of(place)
+    return isinstance(root, n.Element) and any(
+        one.name == root.memory for one in cx.lowering.buffers
+    )
 
 
 def _start_of(cx: Context, target: Target) -> n.Expression:

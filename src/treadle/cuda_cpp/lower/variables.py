@@ -78,6 +78,7 @@ from treadle.cuda_cpp.lower.values import (
     is_prvalue,
     with_category,
 )
+from treadle.cuda_cpp.lower.variable_templates import instance_of_template, variable_at
 from treadle.cuda_cpp.semantics.scopes import (
     OWN,
     REFERENCE,
@@ -541,8 +542,11 @@ def global_variable(cx: Context, entity: GlobalVariable, node: tree.Name) -> Val
     """A variable of the file, or a static member of a class."""
     declaration = entity.declaration
     specifiers = declaration.specifiers
-    if specifiers & {"constant", "device", "managed"} and not declaration.template:
-        return _symbol(cx, entity, node.span)
+    if specifiers & {"constant", "device", "managed"}:
+        if not declaration.template:
+            return _symbol(cx, entity, node.span)
+        if not is_constant_variable(declaration):
+            return _symbol_of_template(cx, entity, node)
     if "shared" in specifiers:
         return _file_shared(cx, entity)
     known = _host_constant(cx, entity, node)
@@ -563,12 +567,6 @@ def global_variable(cx: Context, entity: GlobalVariable, node: tree.Name) -> Val
         type = cx.rules.resolve(cx, written)
         assert isinstance(type, ClassType)
         return SplitStruct(type, {"object": reference}, True)
-    if declaration.template is not None and "device" in specifiers:
-        raise cx.error(
-            f"{node.text} is a template of variables in device memory, which is not supported: "
-            "declare a variable for each type",
-            node.span,
-        )
     if cx.lowering.unevaluated:
         with cx.in_scope(entity.scope):
             type = cx.rules.resolve(cx, written)
@@ -672,9 +670,18 @@ def _symbol(cx: Context, entity: GlobalVariable, span: Span) -> Value:
         raise cx.error(f"{name} was not found among the variables of the module", span)
     if is_constant_variable(entity.declaration):
         value = replace(value, const=True)
-    if isinstance(value.to, ArrayOf):
-        return ArrayValue(value, value.to)
-    return follow(cx, value, span)
+    return variable_at(cx, value, span)
+
+
+def _symbol_of_template(cx: Context, entity: GlobalVariable, node: tree.Name) -> Value:
+    """An instance of a template of variables in device memory: a variable of the module."""
+    if cx.isolated:
+        raise NotPure
+    if cx.lowering.folding:  # in the initializer of another variable
+        known = _host_constant(cx, entity, node)
+        if known is not None:
+            return known
+    return instance_of_template(cx, entity, node)
 
 
 def _host_constant(cx: Context, entity: GlobalVariable, node: tree.Name) -> Value | None:
