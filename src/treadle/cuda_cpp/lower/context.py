@@ -103,6 +103,7 @@ class Facts:
     results: dict[Any, CppType] = field(default_factory=dict)
     # The elements and dimensions that accesses expect of images that no launch gave.
     images: dict[str, tuple[ir.Scalar, int]] = field(default_factory=dict)
+    temporaries: dict[Any, int] = field(default_factory=dict)  # that parameters refer to: numbers
     # The names that each function may assign to, by its identity.
     assigned_names: dict[int, frozenset[str]] = field(default_factory=dict)
     # Trees that are made of the file's, with what they are made of, which keeps its identity.

@@ -480,21 +480,23 @@ def _add_choice(cx: Context, type: Reference, value: Value, node: tree.Return) -
 
 def _referred(cx: Context, type: Reference, value: Value, key: Any, span: Span) -> Any:
     """What a parameter refers to. A temporary is an object with a place only if that is used."""
-    if binds_directly(with_category(value, "lvalue"), type):
+    value = with_category(value, "lvalue")
+    if binds_directly(value, type):
         return bind_reference(cx, type, value, span)
     facts = cx.lowering.facts
-    name = cx.lowering.unique("referred")  # the same in all runs, also where it is a constant
+    # Pointers to it are known by its name, which is the same in all runs.
+    number = facts.temporaries.setdefault(key, len(facts.temporaries) + 1)
+    name = f"referred.{number}.object"
+    converted = convert(cx, value, type.to, span)
+    if not isinstance(converted, Rvalue):
+        return with_fixed_place(cx, converted, span)
     if key in facts.addressed or key in facts.in_memory:
-        converted = convert(cx, with_category(value, "lvalue"), type.to, span)
-        if isinstance(converted, Rvalue):
-            return declare_object(cx, f"{name}.object", converted.type, key, converted, span)
-    bound = bind_reference(cx, type, value, span)
-    if isinstance(bound, KnownValue):
-        return replace(bound, key=key)
-    place = bound.place if isinstance(value, Rvalue) and isinstance(bound, Lvalue) else None
-    if isinstance(place, n.Variable):
-        cx.lowering.variable_keys.setdefault(place.name, key)
-    return bound
+        return declare_object(cx, name, converted.type, key, converted, span)
+    if isinstance(converted.expression, n.Constant):
+        return KnownValue(converted, key)
+    place = cx.let_as(name, converted.expression, span)
+    cx.lowering.variable_keys[place.name] = key
+    return Lvalue(place, converted.type)
 
 
 def bind_argument(
