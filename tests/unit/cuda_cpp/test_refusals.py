@@ -180,6 +180,11 @@ MISTAKES = [
     ("a pointer in a template of variables", kernel("x[0] = *many<int>;",
                                                     "template <class T> __device__ T */**/many;"),
      "many<int> is an instance of a template of variables, and has pointers in it"),
+    ("a template of variables that is not defined", kernel(
+        "x[0] = /**/M<int>::many<float>;",
+        "template <class T> struct M { template <class U> static __device__ U many; };"
+        "template <class T> template <class U> __device__ U M<T>::many = 2;"),
+     "make it inline, with its initializer in the class"),
     ("a kept pointer to an instance of variables", kernel(
         "kept /**/= &many<float>;",
         "template <class T> __device__ T many = 2; __device__ float *kept;"),

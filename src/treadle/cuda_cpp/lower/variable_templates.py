@@ -47,7 +47,7 @@ def named_instance(
     cx: Context, entity: GlobalVariable, arguments: Sequence[Any], span: Span
 ) -> tuple[str, GlobalVariable]:
     """An instance of a template, and its name among the variables of the module."""
-    entity = _defined_outside(entity)
+    entity = _defined_outside(cx, entity, span)
     template = with_arguments(cx, entity.declaration, arguments)
     assert template.template is not None
     bound = bind_arguments(cx, template.template, arguments, entity.scope, span)
@@ -57,14 +57,19 @@ def named_instance(
     return name, GlobalVariable(replace(declaration, template=None), scope)
 
 
-def _defined_outside(entity: GlobalVariable) -> GlobalVariable:
+def _defined_outside(cx: Context, entity: GlobalVariable, span: Span) -> GlobalVariable:
     """A template that is a static member of a class, as it is defined outside of its class."""
     scope, declaration = entity.scope, entity.declaration
-    if scope.kind != "class" or scope.parent is None or declaration.initializer is not None:
+    is_defined = declaration.initializer is not None or "inline" in declaration.specifiers
+    if scope.kind != "class" or scope.parent is None or is_defined:
         return entity
     found = scope.parent.names.get(f"{scope.name}::{declaration.name}")
     if not isinstance(found, GlobalVariable) or not found.declaration.template:
-        return entity
+        raise cx.error(
+            f"{declaration.name} is a template of variables that {scope.name} only declares, or "
+            "that a class template has: make it inline, with its initializer in the class",
+            span,
+        )
     definition = replace(found.declaration, name=declaration.name)
     return GlobalVariable(definition, scope, entity.specializations)
 
