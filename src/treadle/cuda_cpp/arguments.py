@@ -62,6 +62,9 @@ def marshaller_for(instance: KernelInstance, arguments: tuple[Any, ...]) -> Mars
         by_value = instance.uploaded.get(position)
         convert: Conversion | None
         doubles = instance.paired.get(position)
+        if position in instance.functions:
+            conversions.append((position, partial(_function, instance, position)))
+            continue
         if doubles is not None and (
             by_value is not None or not isinstance(declared, DeclaredPointer)
         ):
@@ -118,7 +121,7 @@ def check_ranges(instance: KernelInstance, arguments: tuple[Any, ...]) -> None:
     than that of the launch path's packer, after whose error it is called."""
     for position, value in enumerate(arguments):
         declared = instance.parameters[position].declared
-        if isinstance(declared, Scalar):
+        if isinstance(declared, Scalar) and position not in instance.functions:
             _number(instance, position, declared, value)
 
 
@@ -223,6 +226,27 @@ def _number(instance: KernelInstance, position: int, declared: Scalar, value: An
         raise LaunchError(f"{_where(instance, position)}, but {error}") from None
     except Mismatch as error:
         raise DtypeError(f"{_where(instance, position)}, but {error}") from None
+
+
+def _function(instance: KernelInstance, position: int, value: Any) -> int:
+    """The number of a function of the file, which is given by its name; 0 for None."""
+    if value is None:
+        return 0
+    known = instance.functions[position]
+    if not isinstance(value, str):
+        raise DtypeError(
+            f"{_where(instance, position)}, a pointer to a function, but {described(value)} was "
+            f"given: pass the name of one of {', '.join(known)}, or None for a null pointer"
+        )
+    name = value.replace(" ", "").removeprefix("&").removeprefix("::")
+    found = {known[one] for one in known if name in (one, one.rpartition("::")[2])}
+    number = known.get(name) if name in known or len(found) != 1 else found.pop()
+    if number is None:
+        why = "names several functions" if found else "is no function of this type in the file"
+        raise DtypeError(
+            f"{_where(instance, position)}, and {value!r} {why}: pass one of {', '.join(known)}"
+        )
+    return number
 
 
 def _packed(

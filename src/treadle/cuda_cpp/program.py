@@ -37,7 +37,15 @@ def declaration(type: str, name: str) -> str:
 
     >>> declaration("const float*", "x"), declaration("int", "n"), declaration("int", "")
     ('const float *x', 'int n', 'int')
+    >>> declaration("float (*)(int)", "f"), declaration("float(int)", "f")
+    ('float (*f)(int)', 'float f(int)')
     """
+    if type.endswith(")") and not type.startswith("decltype"):  # of functions
+        head, mark, rest = type.partition("(*)(")
+        if mark:
+            return f"{head}(*{name})({rest}"
+        head, _, rest = type.partition("(")
+        return f"{head} {name}({rest}"
     whole = type.rstrip("*& ")
     return f"{whole} {type[len(whole) :].strip()}{name}".rstrip()
 
@@ -272,6 +280,8 @@ class KernelInstance:
     # Types of parameters with doubles that are pairs of floats, by position, as the caller sees
     # them: with doubles. `parameters` have them with pairs.
     paired: Mapping[int, Type] = field(default_factory=dict)
+    # The numbers that stand for functions, by name, of parameters that point to functions.
+    functions: Mapping[int, Mapping[str, int]] = field(default_factory=dict)
     # The texture references of the file that it uses: the last ones of `parameters`.
     references: tuple[str, ...] = ()
     # The variables of the file with pointers in them: the last ones of `layouts`.

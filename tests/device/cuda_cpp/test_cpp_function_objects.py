@@ -252,3 +252,85 @@ def test_refused(body):
     out = td.zeros(1, dtype=td.int32, device="cpu")
     with pytest.raises(td.errors.CompileError, match=REFUSED[body]):
         td.cuda_module(source % body).kernel("kernel")[1, 1](out, out)
+
+
+FROM_HOST = """
+typedef float (*Operation)(float, float);
+__device__ float add(float a, float b) { return a + b; }
+__device__ int add(int a, int b) { return a - b; }
+namespace ns { __device__ float times(float a, float b) { return a * b; } }
+template <class T> __device__ T larger(T a, T b) { return a > b ? a : b; }
+__device__ Operation largest = larger<float>;
+__device__ Operation sum = add;
+struct Steps { Operation first; float by; Operation rest[2]; };
+__global__ void map(Operation f, float *x) {
+    x[threadIdx.x] = f ? f(x[threadIdx.x], 3.0f) : -1.0f;
+}
+__global__ void steps(Steps s, float *x) {
+    x[0] = s.first(x[0], s.by);
+    for (int i = 0; i < 2; i++) if (s.rest[i] != nullptr) x[0] = s.rest[i](x[0], 10.0f);
+    x[1] = (s.first == add) + 2 * (ns::times == s.first);
+}
+__global__ void whole(int f(int, int), int (&g)(int, int), int (*h)(int, int), int *x) {
+    x[0] = f(x[0], 3); x[1] = g(x[1], 4); x[2] = h(x[2], 5);
+}
+template <class F> __global__ void changed(F f, float *x) {
+    F g = f;
+    f = nullptr;
+    x[0] = g(x[0], 2); x[1] = f == nullptr;
+}
+"""
+
+
+def test_functions_from_the_host(device):
+    module = td.cuda_module(FROM_HOST)
+    with td.use_device(device):
+        wanted = {
+            "add": [4, 8], "sum": [4, 8], "ns::times": [3, 15], "times": [3, 15],
+            "largest": [3, 5], None: [-1, -1],
+        }  # fmt: skip
+        for name, values in wanted.items():
+            x = td.asarray([1.0, 5.0])
+            module.map[1, 2](name, x)
+            assert x.tolist() == values
+        x = td.asarray([1.0, 5.0])
+        module.steps[1, 1]({"first": "sum", "by": 5, "rest": ["times", None]}, x)
+        assert x.tolist() == [60, 1]
+        x = td.asarray([7, 7, 7], dtype=td.int32)
+        module.whole[1, 1]("add", "add", "add", x)
+        assert x.tolist() == [4, 3, 2]
+        x = td.asarray([4.0, 7.0])
+        module.kernel("changed", "float (*)(float, float)")[1, 1]("times", x)
+        assert x.tolist() == [8, 1]
+
+
+def test_what_is_no_function_for_a_parameter():
+    module = td.cuda_module(FROM_HOST)
+    x = td.asarray([1.0])
+    for given, message in (
+        (
+            "larger",
+            "argument 1 .f. of kernel map is Operation, and 'larger' is no function of this",
+        ),
+        (3, "number 3 was given: pass the name of one of add, ns::times, largest, sum, or None"),
+    ):
+        with pytest.raises(td.errors.DtypeError, match=message):
+            module.map[1, 1](given, x)
+    assert "int f(int, int), int(int, int) &g, int (*h)(int, int), int *x" in repr(module.whole)
+
+
+@pytest.mark.parametrize(
+    ("parameter", "message"),
+    [
+        ("int (*f)(float)", r"f is a pointer to functions of the type int\(float\), and the file"),
+        ("float (**f)(float)", "f leads to a pointer to a function in memory: pass it as a param"),
+        ("Held *f", "f leads to a pointer to a function in memory: pass it as a parameter, or in"),
+    ],
+)
+def test_pointers_to_functions_that_are_refused(parameter, message):
+    module = td.cuda_module(
+        "struct Held { float (*f)(float); };"
+        f"__device__ float same(float x) {{ return x; }} __global__ void run({parameter}) {{}}"
+    )
+    with pytest.raises(td.errors.CompileError, match=message):
+        module.run[1, 1]([None])

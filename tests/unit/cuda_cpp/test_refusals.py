@@ -84,7 +84,7 @@ CONSTRUCTS = [
      "a surface reference: .*; give the kernel a parameter"),
     ("a pointer to functions in memory",
      "struct S { int (*f)(int); };\n__global__ void k(S */**/s) { s->f(1); }",
-     "parameter s points to S, with a pointer to functions"),
+     "parameter s leads to a pointer to a function in memory"),
     ("a pointer of the file", kernel("g[0] = x[0];", "__device__ float h[4], */**/g = h;"),
      "g has pointers in it, and an initializer: set it on the host"),
     ("a base with padding at its end",

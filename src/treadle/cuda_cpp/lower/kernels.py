@@ -31,6 +31,7 @@ from treadle.cuda_cpp.lower.names import is_const, resolve
 from treadle.cuda_cpp.lower.objects import subscript
 from treadle.cuda_cpp.lower.parameter_values import remember, without_unread
 from treadle.cuda_cpp.lower.parameters import parameter_type
+from treadle.cuda_cpp.lower.passed_functions import distinct, functions_of_type
 from treadle.cuda_cpp.lower.pointers import ZERO, follow, unit_of
 from treadle.cuda_cpp.lower.recovery import Errors
 from treadle.cuda_cpp.lower.slots import first_target, later_target
@@ -46,6 +47,7 @@ from treadle.cuda_cpp.lower.values import (
     PointerValue,
     SplitArray,
     SplitStruct,
+    Target,
     as_const,
 )
 from treadle.cuda_cpp.semantics.scopes import Overload, Scope
@@ -56,6 +58,7 @@ from treadle.cuda_cpp.semantics.types import (
     ArrayOf,
     ClassType,
     CppType,
+    FunctionOf,
     Pointer,
     Reference,
     all_fields,
@@ -238,7 +241,7 @@ def _bind(
         name, argument = launch[layout.position]
         part = _Part(name, argument, type, key, parameter.span)
         if isinstance(type, Pointer):
-            bound = _buffer(cx, part)
+            bound = _pointer(cx, part)
             if parameter.name in assigned:
                 variable = declare_pointer(cx, name, type, key, parameter.span)
                 assign_pointer(cx, variable, bound, parameter.span)
@@ -267,13 +270,19 @@ def _split(
         part = _Part(*launch[layout.position], type, key, span)
         if not isinstance(type, Pointer):
             return _value(cx, part)
-        pointer = _buffer(cx, part)
+        pointer = _pointer(cx, part)
         if key in cx.lowering.facts.assigned:
             variable = declare_pointer(cx, part.name, type, key, span)
             assign_pointer(cx, variable, pointer, span)
             return variable
         return ParameterPointer(
-            pointer.targets, pointer.offset, pointer.unit, pointer.to, None, type.const, key=key
+            pointer.targets,
+            pointer.offset,
+            pointer.unit,
+            pointer.to,
+            pointer.tag,
+            type.const,
+            key=key,
         )
     if isinstance(layout, records.Within):
         assert isinstance(type, Pointer)
@@ -404,6 +413,18 @@ def _bind_linked(
         cx.lowering.symbols[name] = replace(pointer, to=type)
     else:  # a constant in its parts
         cx.lowering.linked[name] = as_const(_split(cx, layout, type, launch, name, cx.span))
+
+
+def _pointer(cx: Context, part: _Part) -> PointerValue:
+    """A pointer to an array, or to the function of which a number was passed."""
+    assert isinstance(part.type, Pointer)
+    to = part.type.to
+    if not isinstance(to, FunctionOf):
+        return _buffer(cx, part)
+    cx.note("emulated", part.name, "a number of a function of the file", part.span)
+    number = _parameter(cx, part.name, ir.I32, ("value", part.name))
+    targets: tuple[Target, ...] = (NullTarget(), *distinct(functions_of_type(cx, to)))
+    return PointerValue(targets, ZERO, 1, to, number)
 
 
 def _buffer(cx: Context, part: _Part) -> PointerValue:

@@ -32,6 +32,7 @@ from treadle.cuda_cpp.lower.pointers import (
 from treadle.cuda_cpp.lower.values import (
     Address,
     ChosenText,
+    FunctionSet,
     Null,
     ObjectAddress,
     PointerValue,
@@ -325,6 +326,10 @@ def _compare_pointers(
         if not (_is_null(left) or _is_null(right)) or op not in ("==", "!="):
             raise cx.wrong(f"{describe(left)} and {describe(right)} cannot be compared", span)
         return n.Constant(op == "!=", ir.BOOL, span)
+    if isinstance(left, FunctionSet) and other is not None and isinstance(other.to, FunctionOf):
+        one = cx.rules.function_pointer(cx, left, other.to, span)
+    if isinstance(right, FunctionSet) and one is not None and isinstance(one.to, FunctionOf):
+        other = cx.rules.function_pointer(cx, right, one.to, span)
     if one is None or other is None:
         null_on_other_side = _is_null(left) or _is_null(right)
         if not null_on_other_side or op not in ("==", "!="):

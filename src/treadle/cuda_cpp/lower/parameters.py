@@ -17,6 +17,7 @@ from treadle.cuda_cpp.lower.context import Context, completed
 from treadle.cuda_cpp.lower.hierarchy import holds_table
 from treadle.cuda_cpp.lower.names import resolve
 from treadle.cuda_cpp.lower.pair_types import holds_double, paired
+from treadle.cuda_cpp.lower.passed_functions import functions_of_type, numbers_of_functions
 from treadle.cuda_cpp.program import (
     Again,
     ArgumentLayout,
@@ -45,6 +46,7 @@ from treadle.cuda_cpp.semantics.types import (
     Void,
     all_fields,
     count_of,
+    decay,
     holds_member_pointer,
     holds_pointer,
     holds_pointer_union,
@@ -75,6 +77,7 @@ class Parameters:
     uploaded: dict[int, ir.Type] = field(default_factory=dict)
     narrowed: list[int] = field(default_factory=list)
     paired: dict[int, ir.Type] = field(default_factory=dict)
+    functions: dict[int, dict[str, int]] = field(default_factory=dict)
     by_value: int = 0  # bytes by value so far
     linked: dict[str, Table] = field(default_factory=dict)  # of structs that are linked, by name
     keys: set[str] = field(default_factory=set)  # of the arrays that pointers in memory point into
@@ -148,7 +151,7 @@ def parameter_type(cx: Context, one: tree.Parameter) -> CppType:
     type = resolve(cx, one.type)
     if isinstance(type, Reference):
         type = type.to if type.const or type.rvalue else Pointer(type.to)
-    return Pointer(type.element) if isinstance(type, ArrayOf) else type
+    return decay(type) if isinstance(type, (ArrayOf, FunctionOf)) else type
 
 
 def parameter_name(one: tree.Parameter, number: int) -> str:
@@ -248,6 +251,14 @@ def _table(cx: Context, found: Parameters, part: _Part, type: Pointer) -> Table 
     element = innermost(type.to)
     if isinstance(element, ClassType) and element.name in found.linked:
         return _within(found, part, type, found.linked[element.name])
+    if any(
+        isinstance(one.type.to, FunctionOf) for one in _pointers_in(cx, part, element, (), False)
+    ):
+        raise cx.error(
+            f"{part.words} leads to a pointer to a function in memory: pass it as a parameter, or "
+            "in a struct by value",
+            part.span,
+        )
     try:
         stored = ir_type(element)
     except NoLayout as reason:
@@ -407,7 +418,12 @@ def zero_value(type: CppType) -> Any:
 
 def _whole(cx: Context, found: Parameters, part: _Part) -> Direct:
     position = len(found.parameters)
-    declared = _declared(cx, part)
+    declared: Declared
+    if isinstance(part.type, Pointer) and isinstance(part.type.to, FunctionOf):
+        found.functions[position] = _numbers(cx, part, part.type.to)
+        declared = ir.I32
+    else:
+        declared = _declared(cx, part)
     if cx.lowering.types.double_is_pair:
         declared = _with_pairs(found, position, declared)
     if isinstance(declared, (ir.Struct, ir.Array)):
@@ -480,12 +496,19 @@ def _pointer(cx: Context, part: _Part, element: CppType) -> DeclaredPointer:
     spelling = (
         f"{part.spelling} (a double is a float here)" if _is_narrowed(element) else part.spelling
     )
-    if isinstance(element, FunctionOf):
+    return DeclaredPointer(ir_type(element), spelling)
+
+
+def _numbers(cx: Context, part: _Part, type: FunctionOf) -> dict[str, int]:
+    """The numbers of the functions that a pointer to functions may be given."""
+    numbers = numbers_of_functions(functions_of_type(cx, type))
+    if not numbers:
         raise cx.error(
-            f"{part.words} is a pointer to a function, which {_NOT_FROM_HOST}",
+            f"{part.words} is a pointer to functions of the type {type}, and the file has no "
+            "__device__ function of this type: add those that it may point to",
             part.span,
         )
-    return DeclaredPointer(ir_type(element), spelling)
+    return numbers
 
 
 def _with_pairs(found: Parameters, position: int, declared: Declared) -> Declared:

@@ -487,6 +487,7 @@ class Program:
             found.uploaded,
             tuple(found.narrowed),
             found.paired,
+            found.functions,
             references,
             linked,
             waits_for_grid="__treadle_grid_barrier" in used,

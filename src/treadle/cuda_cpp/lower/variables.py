@@ -615,7 +615,7 @@ def points_to_functions(type: CppType) -> bool:
     return isinstance(inner, Pointer) and isinstance(inner.to, FunctionOf)
 
 
-def _function_table(cx: Context, entity: GlobalVariable) -> Value | None:
+def function_table(cx: Context, entity: GlobalVariable) -> Value | None:
     """A variable of the file with pointers to functions, whose values are those of its initializer;
     None for other variables."""
     declaration = entity.declaration
@@ -660,7 +660,7 @@ def _symbol(cx: Context, entity: GlobalVariable, span: Span) -> Value:
         parts: Value = cx.lowering.linked[name]
         return parts
     value = cx.lowering.symbols.get(name)
-    if value is None and (table := _function_table(cx, entity)) is not None:
+    if value is None and (table := function_table(cx, entity)) is not None:
         return table
     if value is None or cx.lowering.folding:  # in the initializer of another variable
         known = _host_constant(cx, entity, tree.Name(entity.declaration.name))

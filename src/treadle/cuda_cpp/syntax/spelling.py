@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from treadle.cuda_cpp.syntax import tree
@@ -25,17 +26,23 @@ def spell_type(written: tree.TypeTree | None) -> str:
             if isinstance(of, tree.PointerType):
                 return " ".join([spell_type(of), *words])
             return " ".join([*words, spell_type(of)])
+        case tree.PointerType(tree.FunctionType(result, parameters)):
+            return f"{spell_type(result)} (*)({_spell_parameters(parameters)})"
         case tree.PointerType(to):
             return f"{spell_type(to)}*"
         case tree.ReferenceType(to, rvalue):
             return f"{spell_type(to)}{'&&' if rvalue else '&'}"
         case tree.ArrayType(of, size):
             return f"{spell_type(of)}[{'' if size is None else spell_expression(size)}]"
-        case tree.FunctionType():
-            return "function"
+        case tree.FunctionType(result, parameters):
+            return f"{spell_type(result)}({_spell_parameters(parameters)})"
         case tree.MemberPointerType(owner, to):
             return f"{spell_type(to)} {spell_name(owner)}::*"
     return "void"
+
+
+def _spell_parameters(parameters: Sequence[tree.Parameter]) -> str:
+    return ", ".join(spell_type(one.type) for one in parameters)
 
 
 def spell_name(name: tree.Name) -> str:
