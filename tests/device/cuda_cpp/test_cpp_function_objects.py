@@ -304,6 +304,34 @@ def test_functions_from_the_host(device):
         assert x.tolist() == [8, 1]
 
 
+CALLED = """
+typedef float (*Function)(float);
+__device__ float half_of(float x) { return x / 2; }
+__device__ Function root = sqrtf;
+__device__ Function seventh = [](float x) { return x / 7; };
+struct Either { Function f; int own; };
+__global__ void call(const Function f, Either e, float *x) {
+    e.f = e.own ? e.f : f;
+    __shared__ float s[2];
+    s[threadIdx.x] = e.f(x[threadIdx.x]);
+    __syncthreads();
+    x[threadIdx.x] = s[1 - threadIdx.x];
+}
+"""
+
+
+def test_functions_of_variables_and_null_ones(device, monkeypatch):
+    module = td.cuda_module(CALLED)
+    x = td.asarray([196.0, 49.0], device=device)
+    module.call[1, 2]("root", ("half_of", 0), x)
+    assert x.tolist() == [7, 14]
+    module.call[1, 2]("root", {"f": "seventh", "own": 1}, x)
+    assert x.tolist() == [2, 1]
+    monkeypatch.setattr("treadle.runtime.settings.check", True)
+    with pytest.raises(td.errors.LaunchError, match="line 10: a null pointer is dereferenced"):
+        td.cuda_module(CALLED).call[1, 2](None, ("half_of", 0), x)
+
+
 def test_what_is_no_function_for_a_parameter():
     module = td.cuda_module(FROM_HOST)
     x = td.asarray([1.0])

@@ -11,6 +11,7 @@ from treadle.cuda_cpp.lower.choices import choose_among
 from treadle.cuda_cpp.lower.closures import is_closure
 from treadle.cuda_cpp.lower.context import Context
 from treadle.cuda_cpp.lower.conversions import convert
+from treadle.cuda_cpp.lower.guards import check_not_null
 from treadle.cuda_cpp.lower.inlining import bind_result
 from treadle.cuda_cpp.lower.names import parameter_type
 from treadle.cuda_cpp.lower.overloads import resolve_overload, result_type
@@ -170,6 +171,9 @@ def _call_one(
         if lowering.facts.changed or lowering.unevaluated or lowering.checking:
             return example_of(type.result, span)
         raise cx.error("this pointer to a function is always null where it is called", span)
+    if pointer.tag is not None:
+        present = [one if isinstance(one, FunctionTarget) else None for one in pointer.targets]
+        check_not_null(cx, pointer.tag, present, span)
     if len(functions) == 1:
         number, only = functions[0]
         with cx.numbered_apart(number):

@@ -102,7 +102,7 @@ class ArrayType:
 
 @dataclass(frozen=True, slots=True)
 class FunctionType:
-    """A function type, as in `float (*f)(int)`, which the lowering refuses."""
+    """A function type, as in `float (*f)(int)`."""
 
     result: TypeTree
     parameters: tuple[Parameter, ...]
