@@ -31,6 +31,7 @@ from treadle.cuda_cpp.program import (
 )
 from treadle.cuda_cpp.semantics.types import (
     DOUBLES,
+    FUNCTION_IN_MEMORY,
     IMAGE,
     Arithmetic,
     ArrayOf,
@@ -251,17 +252,15 @@ def _table(cx: Context, found: Parameters, part: _Part, type: Pointer) -> Table 
     element = innermost(type.to)
     if isinstance(element, ClassType) and element.name in found.linked:
         return _within(found, part, type, found.linked[element.name])
-    if any(
-        isinstance(one.type.to, FunctionOf) for one in _pointers_in(cx, part, element, (), False)
-    ):
-        raise cx.error(
-            f"{part.words} leads to a pointer to a function in memory: pass it as a parameter, or "
-            "in a struct by value",
-            part.span,
-        )
     try:
         stored = ir_type(element)
     except NoLayout as reason:
+        if str(reason) == FUNCTION_IN_MEMORY:
+            raise cx.error(
+                f"{part.words} leads to a pointer to a function in memory: pass it as a "
+                "parameter, or in a struct by value",
+                part.span,
+            ) from None
         raise cx.error(f"{part.words} points to {element}, with {reason}", part.span) from None
     position = len(found.parameters)
     declared = DeclaredPointer(stored, part.spelling)

@@ -421,6 +421,9 @@ def parts_of_bases(type: ClassType) -> tuple[tuple[ClassType, Field | None], ...
     return tuple(found)
 
 
+FUNCTION_IN_MEMORY = "a pointer to functions in memory"
+
+
 class NoLayout(Exception):
     """A type that memory cannot hold here: the message is the reason."""
 
@@ -460,7 +463,7 @@ def ir_type(type: CppType) -> ir.Type:
         case Void():
             return ir.VOID
         case Pointer(FunctionOf()):
-            raise NoLayout("a pointer to functions in memory")
+            raise NoLayout(FUNCTION_IN_MEMORY)
         case Pointer():
             return SLOT
         case NullPointer() | StringType():
