@@ -493,7 +493,7 @@ def _referred(cx: Context, type: Reference, value: Value, key: Any, span: Span) 
     if key in facts.addressed or key in facts.in_memory:
         return declare_object(cx, name, converted.type, key, converted, span)
     if isinstance(converted.expression, n.Constant):
-        return KnownValue(converted, key)
+        return KnownValue(converted, key if type.const else None)  # a key: a const variable
     place = cx.let_as(name, converted.expression, span)
     cx.lowering.variable_keys[place.name] = key
     return Lvalue(place, converted.type)
