@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from treadle.core.sizes import index
 
@@ -30,6 +32,8 @@ class Dim3(NamedTuple):
 
         >>> Dim3.of((8, 4))
         Dim3(x=8, y=4, z=1)
+        >>> Dim3.of(np.array([8, 4]))
+        Dim3(x=8, y=4, z=1)
 
         Raises ValueError for more than three parts, TypeError for parts that are not integers.
         """
@@ -49,11 +53,10 @@ class Dim3(NamedTuple):
         return cls(*reversed(_parts(shape)))
 
 
-def _parts(extent: int | Sequence[int]) -> tuple[int, ...]:
-    if getattr(extent, "ndim", 0) == 1:  # an array of NumPy
-        parts = tuple(extent.tolist())  # type: ignore[union-attr]
-    else:
-        parts = tuple(extent) if isinstance(extent, Sequence) else (extent,)
+def _parts(extent: Any) -> tuple[int, ...]:
+    if isinstance(extent, np.ndarray) and extent.ndim == 1:
+        extent = extent.tolist()
+    parts = tuple(extent) if isinstance(extent, Sequence) else (extent,)
     if not 1 <= len(parts) <= 3:
         raise ValueError(f"an extent has one to three parts, not {len(parts)}: {extent!r}")
     return tuple(_index(part) for part in parts)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import treadle as td
+from tests.support.cpp_host import doubles_if_any
 from treadle.core.errors import CompileError, LaunchError
 
 PRINTING = td.cuda_module(r"""
@@ -362,14 +363,15 @@ def test_checks_name_places_and_count_from_where_arrays_begin(device, monkeypatc
     )
     module = td.cuda_module(path)
     base = td.asarray(np.arange(64, dtype=np.float32), device=device)
-    for at, (written, reported) in enumerate(PLACED.items()):
-        if reported:
-            with pytest.raises(LaunchError, match=reported):
+    with doubles_if_any(device):
+        for at, (written, reported) in enumerate(PLACED.items()):
+            if reported:
+                with pytest.raises(LaunchError, match=reported):
+                    module.k[1, 1](base[8:24], None, at, 16)
+            else:
+                before = base.numpy()
                 module.k[1, 1](base[8:24], None, at, 16)
-        else:
-            before = base.numpy()
-            module.k[1, 1](base[8:24], None, at, 16)
-            assert base.numpy()[8] == 2 * before[8] + before[23] + before[22] + 0x41, written
+                assert base.numpy()[8] == 2 * before[8] + before[23] + before[22] + 0x41, written
 
 
 DEFINED = """
