@@ -27,8 +27,8 @@ class Dim3(NamedTuple):
         return self.x * self.y * self.z
 
     @classmethod
-    def of(cls, extent: int | Sequence[int]) -> Dim3:
-        """A Dim3 from an int or up to three ints, x first.
+    def of(cls, extent: int | Sequence[int] | np.ndarray[Any, Any]) -> Dim3:
+        """A Dim3 from an int or up to three ints, also in an array of NumPy, x first.
 
         >>> Dim3.of((8, 4))
         Dim3(x=8, y=4, z=1)
